@@ -75,7 +75,7 @@ let package = Package(
             cSettings: warnings + [.define("_GNU_SOURCE")],
             linkerSettings: [.linkedLibrary("urcu-bp")]
         ),
-        // What the Swift runtime knows of task-local values.
+        // The Swift runtime's knowledge of task-local values.
         .target(name: "CBoundValues", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // How a Swift closure is called whose types are not known.
         .target(name: "CBlockCalls", cSettings: warnings),
@@ -85,7 +85,7 @@ let package = Package(
         .target(name: "CThreadStack", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // The word that says whether what begins is kept for dumps.
         .target(name: "CInspection", cSettings: warnings + [.define("_GNU_SOURCE")]),
-        // What every module of ours may use, and nobody else sees.
+        // The basics that every module of ours may use, and nobody else sees.
         .target(
             name: "CompositeOperationsBasics", dependencies: ["CInspection"], swiftSettings: settings),
         .target(
@@ -99,7 +99,7 @@ let package = Package(
             dependencies: ["CompositeOperationsBasics", "Scheduling"],
             swiftSettings: settings
         ),
-        // What operations, commands and actions have in common; each of them exports what of it users see.
+        // The common part of operations, commands and actions; each of them exports the parts of it that users see.
         .target(
             name: "Runs",
             dependencies: ["CInspection", "CScheduler", "CompositeOperationsBasics", "Scheduling"],
@@ -153,7 +153,7 @@ let package = Package(
             dependencies: ["CInspection", "CompositeOperationsBasics", "Runs", "Scheduling"],
             exclude: ["DESIGN.md"], swiftSettings: settings),
 
-        // What is alive, as text and JSON. Knows no operations: they are described by their own modules.
+        // Everything that is alive, as text and JSON. Knows no operations: they are described by their own modules.
         .target(
             name: "Observability",
             dependencies: [
@@ -222,7 +222,7 @@ let package = Package(
             name: "PropertyTestingTests", dependencies: ["PropertyTesting", "PropertyTestingSupport"],
             swiftSettings: settings
         ),
-        // What the test targets below share.
+        // Helpers shared by the test targets below.
         .target(
             name: "CompositeOperationsTestSupport",
             dependencies: [

@@ -72,6 +72,19 @@ forbid "Sources/Scheduling, Runs, CompositeOperations, Commands, Actions and Adm
     'Sources/Scheduling/*.swift' 'Sources/Runs/*.swift' 'Sources/CompositeOperations/*.swift' \
     'Sources/Commands/*.swift' 'Sources/Actions/*.swift' 'Sources/Admission/*.swift'
 
+# The first line of a comment names its subject: "The ...", "A ...", "Returns ...".
+begins_badly() {
+    awk 'FNR == 1 { inside = 0 }
+        !inside && /^[[:space:]]*\/\/[\/!]? *(What|Who|Whoever|Whatever|Those|These|It)[ ,]/ {
+            print FILENAME ":" FNR ": " $0
+            found = 1
+        }
+        { inside = /^[[:space:]]*\/\// }
+        END { exit found }' "$@"
+}
+mapfile -t commented < <(files '*.swift' '*.[ch]' '*.cpp' '*.hpp')
+check "the comments above begin with a word that stands for their subject; name the subject." begins_badly "${commented[@]}"
+
 mapfile -t tracked < <(git ls-files '.build*' '*/.build*' 'Package.resolved' '*/Package.resolved')
 if [[ ${#tracked[@]} -gt 0 ]]; then
     printf '%s\n' "${tracked[@]}"

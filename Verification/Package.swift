@@ -33,7 +33,7 @@ let package = Package(
     targets: [
         // By a link: the explorer, which the main package gives to everybody.
         .target(name: "CExplorer", path: "CExplorer", cSettings: warnings + [.define("_GNU_SOURCE")]),
-        // What its memory model reaches, and programs with a defect each.
+        // The outcomes that its memory model reaches, and programs with a defect each.
         .target(
             name: "ExplorerLitmus", dependencies: ["CExplorer"], path: "ExplorerLitmus", cSettings: warnings),
         // The core, by a link, with its plain accesses watched for races.

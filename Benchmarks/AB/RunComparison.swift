@@ -1,10 +1,10 @@
 public import BenchmarkHarness
 public import Foundation
 
-/// What changed between two runs, each of which is a file.
+/// The change between two runs, each of which is a file.
 ///
 /// They were measured at different times, so that a time of one and a time of the other are no neighbours: the machine
-/// may be twice as slow in one of them. Neighbours are, within each run, ours and the peers. So what is compared is the
+/// may be twice as slow in one of them. Neighbours are, within each run, ours and the peers. So the figure compared is the
 /// ratio of ours to the mean of those peers that are the same in both runs, and their own ratios, each to the others,
 /// tell how far this can be trusted: nothing has changed in them. 95 of 100 of these differ by less than the ``band``, by
 /// which intervals are widened, and which a change must exceed beyond the threshold to count. ``SequentialHolm`` over

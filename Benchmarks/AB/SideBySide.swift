@@ -41,7 +41,7 @@ public final class SideBySide {
         public var onlyBase: [Row] = []
         /// Of HEAD only.
         public var onlyHead: [Row] = []
-        /// What they are compared by, where that is not the time.
+        /// The metric by which each is compared, where that is not the time.
         public var metrics: [Row: ListedWorkload.Metric] = [:]
     }
 

@@ -148,7 +148,7 @@ let libraryWorkloads: [Workload] = [
 extension Workload {
     // MARK: W16, W21
 
-    /// What a step that is done, or taken back, makes of all before it: no two of them can change places unseen.
+    /// Extends the trace by a step that is done, or taken back: no two steps can change places unseen.
     @inlinable
     public static func trace(_ before: UInt64, _ step: UInt64) -> UInt64 {
         (before << 7 | before >> 57) &+ step
@@ -189,7 +189,7 @@ extension Workload {
             if workload != "W21-execute" && workload != "W21-invoker" { trace = takenBack(all, after: trace) }
             if workload == "W21-redo" || workload == "W21-now" { trace = done(all, after: trace) }
         }
-        // What is done at the end is in the model.
+        // Changes that are done at the end are in the model.
         let areDone = workload != "W21-undo" && workload != "W21-memory"
         return trace &+ (areDone ? UInt64(histories) &* sumOfMarks(changes) : 0)
     }
@@ -214,7 +214,7 @@ extension Workload {
         (transaction &+ turn &* 37) % keysOfModel
     }
 
-    /// What a model is worth: none of its values can change places with another unseen.
+    /// Returns the checksum of a model: none of its values can change places with another unseen.
     @inlinable
     public static func checksum(ofModel values: some Sequence<UInt64>) -> UInt64 {
         values.enumerated().reduce(0) { $0 &+ $1.element &* UInt64(2 * $1.offset + 1) }

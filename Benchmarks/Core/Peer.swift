@@ -1,4 +1,4 @@
-/// What a user would pick, behind one face: something that runs workloads.
+/// An implementation that a user would pick, behind one interface: it runs workloads.
 ///
 /// A peer lives in a process of its own and is asked by one thread at a time.
 public protocol Peer: AnyObject, SendableMetatype {
@@ -11,7 +11,7 @@ public protocol Peer: AnyObject, SendableMetatype {
     /// Why the peer is not in this build, and the way out, in one sentence; nil: it is.
     static var missing: String? { get }
 
-    /// What the peer does in a workload, where its name and its file do not tell: in a few words, with what it leaves out.
+    /// Describes the peer's work in a workload, where its name and its file do not tell: in a few words, with what it leaves out.
     static func form(_ workload: String) -> String?
 
     /// Why the peer cannot run a workload, in one sentence; nil when it can.
@@ -39,10 +39,10 @@ public protocol Peer: AnyObject, SendableMetatype {
 }
 
 extension Peer {
-    /// It is there.
+    /// Nil: the peer is in this build.
     public static var missing: String? { nil }
 
-    /// What its name says.
+    /// Returns nil: the name tells.
     public static func form(_ workload: String) -> String? { nil }
 
     /// Any size.

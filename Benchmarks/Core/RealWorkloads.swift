@@ -43,7 +43,7 @@ extension Workload {
     @inlinable
     public static func numberToSort(_ place: Int) -> UInt64 { mixed(UInt64(place)) }
 
-    /// What a number adds to the checksum of R1 in whatever place: one that got lost cannot be made good by another.
+    /// Returns what a number adds to the checksum of R1, in whatever place: no other number can make up for a lost one.
     @inlinable
     public static func worth(ofSorted number: UInt64) -> UInt64 { mixed(number) }
 
@@ -122,7 +122,7 @@ public enum Texts {
         return first + (0..<Int(random % 8)).map { letters[Int(random >> (8 + 5 * UInt64($0))) % 26] }
     }
 
-    /// What stands for a word in a table: its letters, hashed.
+    /// Adds a letter to the hash of a word, which stands for the word in a table.
     ///
     /// Source: Fowler, Noll, Vo: FNV-1a.
     @inlinable
@@ -133,7 +133,7 @@ public enum Texts {
     /// The hash of no letter.
     public static let hashOfNothing: UInt64 = 0xCBF2_9CE4_8422_2325
 
-    /// What a table is worth.
+    /// Returns the checksum of a table.
     public static func checksum(ofTable table: [UInt64: Int]) -> UInt64 {
         table.reduce(0) { $0 &+ Workload.mixed($1.key) &* UInt64($1.value) }
     }

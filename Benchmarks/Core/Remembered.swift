@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What is computed once for each key, and takes long: a graph, the checksum of a picture.
+/// A cache of values that are computed once for each key, and take long: a graph, the checksum of a picture.
 final class Remembered<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let values = Mutex<[Key: Value]>([:])
 

@@ -1,10 +1,10 @@
-/// What a peer hands back from one run of a workload: the raw figures, from which every estimate is computed.
+/// A peer's result of one run of a workload: the raw figures, from which every estimate is computed.
 public struct Sample: Codable, Sendable {
     /// From the first submission until the last operation had run; the checks come after the clock stopped.
     public var nanoseconds: UInt64
     /// How many operations ran in that time.
     public var operations: Int
-    /// What the operations computed; a sample counts only when it is ``Workload/expectedChecksum``.
+    /// The checksum that the operations computed; a sample counts only when it is ``Workload/expectedChecksum``.
     public var checksum: UInt64
     /// One latency per operation, in the order in which they were due; empty where none is measured.
     public var latencies_ns: [UInt64]

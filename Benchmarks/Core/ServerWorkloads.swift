@@ -189,7 +189,7 @@ extension Workload {
     /// The requests of one sample of R4, of all connections.
     public static let requests = 4_800
 
-    /// What they take at least: two turns of an event loop each.
+    /// The least time that the requests take: two turns of an event loop each.
     static let leastSecondsOfRequests = Double(requests) * 10e-6
 
     /// One request in so many of R4-mixed blocks.

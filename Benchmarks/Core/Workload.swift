@@ -1,4 +1,4 @@
-/// What is measured, the same for every peer.
+/// A unit of work that is measured, the same for every peer.
 public struct Workload: Sendable {
     /// The figure that samples are compared by.
     public enum Metric: String, Sendable {
@@ -6,17 +6,17 @@ public struct Workload: Sendable {
         case throughput
         /// The percentiles of ``Sample/latencies_ns``.
         case latency
-        /// What ``Sample/extra`` says.
+        /// The costs in ``Sample/extra``.
         case cost
     }
 
-    /// What the work is, which decides who can be a peer.
+    /// The subject of the work, which decides which peers there can be.
     public enum Subject: String, Sendable, CaseIterable {
         /// The scheduler: closures, tasks and timers, and when and where they run.
         case scheduler
         /// The layer on it: operations that are groups, cascades, can be cancelled and done again.
         case operations
-        /// What commands, model transactions and actions do with them: peers are written by hand.
+        /// The use that commands, model transactions and actions make of them: peers are written by hand.
         case libraries
     }
 
@@ -59,13 +59,13 @@ public struct Workload: Sendable {
     public let id: String
     /// A few words.
     public let title: String
-    /// What happens, in one sentence for the report.
+    /// A description of the work, in one sentence for the report.
     public let sentence: String
     /// The unit of the figure that is compared, "ns/op".
     public let unit: String
     /// The figure that samples are compared by.
     public let metric: Metric
-    /// What the work is.
+    /// The subject of the work.
     public let subject: Subject
     /// Which sizes it takes.
     public let sizes: Sizes

@@ -1,4 +1,4 @@
-// What Swift's module Glibc leaves out of the C library.
+// The parts of the C library that Swift's module Glibc leaves out.
 
 #include <gnu/libc-version.h>
 #include <malloc.h>

@@ -1,6 +1,6 @@
 /// A failure of a benchmark run: one sentence that names what is wrong, and the status of the program.
 public struct BenchmarkError: Error, CustomStringConvertible, Hashable {
-    /// What went wrong, as the exit status says it.
+    /// The kind of failure, as the exit status gives it.
     public enum Kind: Int32, Sendable {
         /// The arguments, or a file that they name.
         case usage = 64

@@ -101,7 +101,7 @@ public final class ChildProcess: Sendable {
         case cancelled
     }
 
-    /// What comes first. A child that is late is killed: then its answer is there, too.
+    /// Returns the first of answer, timeout and cancellation. A child that is late is killed: then its answer is there, too.
     private func answer(to line: String, limit: Duration) async -> Answer {
         await withTaskGroup(of: Answer.self) { group in
             group.addTask { [questions] in

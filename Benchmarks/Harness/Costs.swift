@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// What a process has used up.
+/// The resources that a process has used up.
 public struct Costs: Codable, Sendable {
     /// CPU time, user and system, of all threads, in nanoseconds.
     public var cpu_ns: Double
@@ -12,7 +12,7 @@ public struct Costs: Codable, Sendable {
     /// The most memory that was ever resident, in bytes.
     public var peakResident_bytes: Double
 
-    /// What the calling process has used up so far.
+    /// Returns the costs of the calling process so far.
     public static func now() -> Costs {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -23,7 +23,7 @@ public struct Costs: Codable, Sendable {
             involuntary: Double(usage.ru_nivcsw), peakResident_bytes: Double(usage.ru_maxrss) * 1024)
     }
 
-    /// What has been used up since `earlier`; the peak is that of now.
+    /// Returns the costs since `earlier`; the peak is that of now.
     public func since(_ earlier: Costs) -> Costs {
         Costs(
             cpu_ns: cpu_ns - earlier.cpu_ns, voluntary: voluntary - earlier.voluntary,

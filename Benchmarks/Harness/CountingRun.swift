@@ -10,7 +10,7 @@ import Subprocess
 /// subtract: a difference of two sizes would be as good, but for the noise of two measurements. A search for work or a
 /// wake-up more or less comes on top, so a sample is asked for until the three least agree, and the least counts.
 public struct CountingRun: Sendable {
-    /// What the copy of the program is called that is counted.
+    /// The name of the copy of the program that is counted.
     package static let programName = "counted"
 
     /// How many of the least samples must agree.
@@ -170,7 +170,7 @@ private final class Dumps {
 
     var prefix: String { folder.appendingPathComponent("profile").path }
 
-    /// What has been written since the last call, together.
+    /// Returns the sum of the profiles written since the last call.
     func read() throws -> CallgrindProfile {
         var profile = CallgrindProfile()
         let first = count

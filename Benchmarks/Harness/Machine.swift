@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// What is to be known about the machine and the build in order to read the numbers.
+/// The facts about the machine and the build that are needed to read the numbers.
 public enum Machine {
     /// The processor, its CPUs, the kernel, and whether it is a virtual machine.
     public static func description() -> [String: String] {

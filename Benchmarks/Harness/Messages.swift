@@ -1,6 +1,6 @@
 public import BenchmarkCore
 
-/// What the coordinator asks of a child, one line of JSON each: docs/benchmark-protocol.md. A field that is missing has
+/// A request of the coordinator to a child, in one line of JSON: docs/benchmark-protocol.md. A field that is missing has
 /// its default, and one that is unknown is passed over, so that programs of different age understand each other.
 public struct Request: Codable, Sendable {
     /// The version that this program speaks.
@@ -43,7 +43,7 @@ public struct Request: Codable, Sendable {
     }
 }
 
-/// What a child says of one of its workloads.
+/// A child's description of one of its workloads.
 public struct ListedWorkload: Codable, Sendable, Hashable {
     /// The figure that samples are compared by; less is better.
     public enum Metric: String, Codable, Sendable {
@@ -76,11 +76,11 @@ public struct ListedWorkload: Codable, Sendable, Hashable {
     }
 }
 
-/// What a child answers, one line of JSON each.
+/// A child's answer, in one line of JSON.
 public struct Response: Codable, Sendable {
     /// The sample; nil after an error.
     public var sample: Sample?
-    /// What the sample cost.
+    /// The costs of the sample.
     public var costs: Costs?
     /// The allocations of the sample, when they were counted.
     public var allocations: Double?
@@ -92,7 +92,7 @@ public struct Response: Codable, Sendable {
     public var workloads: [ListedWorkload]?
     /// The version of the protocol, beside the workloads.
     public var `protocol`: Int?
-    /// What went wrong.
+    /// The failure, in words.
     public var error: String?
 
     /// Creates the answer to a request that was carried out.

@@ -1,4 +1,4 @@
-/// What one operation of a row costs in things that can be counted: the same on each machine, whatever else runs there.
+/// The cost of one operation of a row in things that can be counted: the same on each machine, whatever else runs there.
 public struct OperationCounts: Sendable, Hashable {
     /// The size of the sample that was counted.
     public var n: Int

@@ -1,6 +1,6 @@
 public import BenchmarkCore
 
-/// What a run is to measure.
+/// A plan of the measurements of a run.
 public struct Plan: Sendable {
     /// How much time a run takes.
     public enum Depth: String, Codable, Sendable, CaseIterable {
@@ -28,13 +28,13 @@ public struct Plan: Sendable {
         }
     }
 
-    /// What the user asked for.
+    /// The options that the user asked for.
     public let options: PlanOptions
     /// The workloads, in the order of the report.
     public let workloads: [Workload]
     /// The names of the peers; `ours` first.
     public internal(set) var peers: [String]
-    /// What is measured, in this order.
+    /// The units that are measured, in this order.
     public let units: [RunUnit]
     /// The longest that one sample may take; a size that is predicted to take longer is not asked, and a process that
     /// takes twice as long is killed.
@@ -91,7 +91,7 @@ public struct Plan: Sendable {
         }
     }
 
-    /// What every peer can have.
+    /// The numbers of threads that every peer can have.
     static let threads = 1...256
 
     /// The sizes of a workload, ascending: the last one is what the report compares.

@@ -1,4 +1,4 @@
-/// What the user asks a run for; kept in its file, so that an interrupted run can go on as it began.
+/// The user's request for a run; kept in its file, so that an interrupted run can go on as it began.
 public struct PlanOptions: Codable, Sendable, Hashable {
     /// Identifiers of workloads, or their beginnings up to a hyphen; nil: all.
     public var filter: [String]?

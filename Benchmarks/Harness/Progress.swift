@@ -5,7 +5,7 @@ public func writeToStandardError(_ text: String) {
     _ = write(STDERR_FILENO, text, text.utf8.count)
 }
 
-/// What is being measured, how much is done, and how long the rest takes: a line on standard error that changes, or, where
+/// The current measurement, how much is done, and how long the rest takes: a line on standard error that changes, or, where
 /// that is no terminal, a line every 15 seconds.
 public final class Progress {
     private let isTerminal: Bool

@@ -1,5 +1,5 @@
 extension RunDocument {
-    /// What makes two parts the parts of one run: the plan, but for the order of its rounds, and the program.
+    /// Tells whether two parts are of one run: by the plan, but for the order of its rounds, and the program.
     public func isOfSameRun(as other: RunDocument) -> Bool {
         guard var ours = options, var theirs = other.options else { return false }
         (ours.seed, theirs.seed) = (0, 0)

@@ -15,15 +15,15 @@ public struct RunDocument: Codable, Sendable {
     public var seed: UInt64
     /// Whether the run was ended before its end: what is there is valid.
     public var isPartial: Bool
-    /// What was asked for; nil: of a run before that was noted.
+    /// The options that were asked for; nil: of a run before that was noted.
     public var options: PlanOptions?
-    /// What was measured, in this order; nil: of a run before that was noted.
+    /// The units that were measured, in this order; nil: of a run before that was noted.
     public var units: [Measured]?
     /// How the programs were built.
     public var build: [String: String]
-    /// What they ran on.
+    /// The machine on which they ran.
     public var machine: [String: String]
-    /// Who was measured.
+    /// The peers that were measured.
     public var peers: [PeerDescription]
     /// Why peers were left out that are not in this build, a sentence each; nil: of a run before that was noted.
     public var absent: [String]?
@@ -59,7 +59,7 @@ public struct RunDocument: Codable, Sendable {
         public var threads: Int
         /// Its file, relative to the root of the repository; nil: of a run before that was noted.
         public var source: String?
-        /// What it does in a workload, by the identifier, where its name and its file do not tell.
+        /// Its form in a workload, by the identifier, where its name and its file do not tell.
         public var forms: [String: String]?
         /// Why it does not take part, by the identifier of the workload; nil: of a run before that was noted.
         public var notApplicable: [String: String]?
@@ -143,7 +143,7 @@ public struct RunDocument: Codable, Sendable {
         package init(rounds: [Double]) { self.rounds = rounds }
     }
 
-    /// What was measured about the measurement.
+    /// Figures about the measurement itself.
     public struct Controls: Codable, Sendable {
         /// Voluntary context switches per second of children that wait for their turn, by peer.
         public var idleSwitchesPerSecond: [String: Double]

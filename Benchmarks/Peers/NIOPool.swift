@@ -67,7 +67,7 @@
 
         @inline(__always)
         func submit(_ job: some Job, in batch: Countdown) {
-            // Whoever waits for the batch keeps it: a reference here would be counted on one line by all
+            // The thread that waits for the batch keeps it: a reference here would be counted on one line by all
             // threads.
             pool.submit { [unowned(unsafe) batch] _ in
                 job.run()

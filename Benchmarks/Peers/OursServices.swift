@@ -1,7 +1,7 @@
 import BenchmarkCore
 import Scheduling
 
-/// What ours has for a server, as W19, W26 and W27 use it.
+/// The services of ours for a server, as W19, W26 and W27 use them.
 struct OursServices {
     let scheduler: Scheduler
 

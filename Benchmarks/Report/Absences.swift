@@ -1,13 +1,13 @@
 import BenchmarkCore
 import BenchmarkHarness
 
-/// What is missing, and why.
+/// The missing measurements, with the reasons.
 struct Absences {
     /// Peers that gave the same reason everywhere, as one that is not installed does.
     let peers: [String]
     /// Peers that have nothing to do in this run.
     let idle: [String]
-    /// What was stopped, or left out because it would take too long.
+    /// Measurements that were stopped, or left out because they would take too long.
     let stopped: [String]
     /// Peers in workloads that they cannot run.
     let rows: [String]

@@ -4,8 +4,8 @@ import Foundation
 import Rainbow
 import TextTable
 
-/// What changed between two programs, as text and as Markdown: what is worse first, then what is better, then what
-/// nothing can be said of, each sorted by its size.
+/// The changes between two programs, as text and as Markdown: rows that are worse first, then better ones, then rows of
+/// which nothing can be said, each sorted by its size.
 public struct ChangeTable {
     private struct Row {
         let name: String

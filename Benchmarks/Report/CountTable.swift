@@ -2,7 +2,7 @@ public import BenchmarkCore
 public import BenchmarkHarness
 import TextTable
 
-/// What was counted, a line for each row.
+/// The counts, a line for each row.
 public struct CountTable {
     private let rows: [(name: String, counts: OperationCounts)]
 

@@ -7,7 +7,7 @@ struct ForestChart {
         let label: String
         /// The class of its colour.
         let standing: String
-        /// What stands at its end.
+        /// The text at its end.
         let note: String
         /// Ours against ours.
         let noise: Estimate?

@@ -1,7 +1,7 @@
 import BenchmarkCore
 public import BenchmarkHarness
 
-/// What a run must hold to pass in CI: counts, slopes, and ratios of the same run with a wide band; never
+/// The conditions that a run must meet to pass in CI: counts, slopes, and ratios of the same run with a wide band; never
 /// absolute times.
 public struct Gates {
     private let document: RunDocument
@@ -57,7 +57,7 @@ public struct Gates {
         Workload.findsLeftovers(series.workload)
     }
 
-    /// What is recorded, and what must be 0.
+    /// The failures of recorded counts, and of counts that must be 0.
     private var layerCounts: [String] {
         var failures: [String] = []
         func compare(_ series: RunDocument.Series, _ key: String, _ recorded: Double?, _ what: String) {
@@ -109,7 +109,7 @@ public struct Gates {
             && (row.isOfThreads || series.n >= RecordedCounts.leastSize)
     }
 
-    /// What is promised: the least ratio to ours, by workload and peer.
+    /// The promised ratios: the least ratio to ours, by workload and peer.
     private static let demanded: [(workload: String, peer: String, ratio: Double)] = [
         ("W5", "dispatch", 3), ("W5", "taskgroup", 10), ("W6-cascade", "ours-bare", 0.5),
         ("W6-cascade", "dispatch", 3),

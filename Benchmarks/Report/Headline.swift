@@ -2,7 +2,7 @@ import BenchmarkCore
 import BenchmarkHarness
 import Foundation
 
-/// Who is ahead on average, by how much, and how sure that is: for each peer the geometric mean, over rows, of its
+/// The side that is ahead on average, its lead, and how sure that is: for each peer the geometric mean, over rows, of its
 /// time over ours.
 ///
 /// The value of a restart is the mean over the rows of the log ratio; the figure is the median over the restarts, with
@@ -127,7 +127,7 @@ extension Summary {
         let peers: [(peer: Peer, ratio: Estimate, restarts: (ahead: Int, all: Int))]
     }
 
-    /// What we lose, the worst first.
+    /// Returns the rows that we lose, the worst first.
     func losses(_ part: Part) -> [Loss] {
         part.rows.compactMap { row -> Loss? in
             if case .unknown = row.standing { return nil }

@@ -98,7 +98,7 @@ public struct Page {
         }
     }
 
-    /// What is said where no loss is.
+    /// The sentence where there is no loss.
     var withoutLosses: String {
         summary.rows.contains { $0.standing.name != "unknown" }
             ? "Nothing in this run beyond the noise." : "Nothing can be told: no workload has a verdict."

@@ -47,7 +47,7 @@ extension Page {
         ]
     }
 
-    /// What stands for the peers, where they are written for this workload.
+    /// Returns the forms of the peers that are written for this workload.
     private func forms(_ row: Summary.Row) -> [[String: String]] {
         document.peers.compactMap { peer in
             let isMeasured = summary.series(row.workload.id, n: row.n, peer: peer.name) != nil
@@ -56,7 +56,7 @@ extension Page {
         }
     }
 
-    /// What is in no table and no drawing.
+    /// Returns the counts that are in no table and no drawing.
     private func otherCounts(_ row: Summary.Row, without drawn: [String]) -> [String] {
         let others = row.series.counts.filter { key, _ in !drawn.contains(key) && !key.hasPrefix("latency_") }
             .sorted { $0.key < $1.key }

@@ -143,7 +143,7 @@ extension Page {
         }
     }
 
-    /// What each restart took over the median of all: the machine as it changed meanwhile.
+    /// The time of each restart over the median of all: the machine as it changed meanwhile.
     var order: [String] {
         summary.parts.compactMap { part in
             let restarts = part.rows.map(\.series.restarts.count).max() ?? 0

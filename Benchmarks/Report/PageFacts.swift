@@ -1,6 +1,6 @@
 import BenchmarkHarness
 
-/// What is to be known about machine and build in order to read the numbers.
+/// The facts about machine and build that are needed to read the numbers.
 extension Page {
     /// The machine and the run in a line.
     var machineLine: String {

@@ -4,7 +4,7 @@ import Foundation
 
 /// The counts of each row of ours, as of their last change on purpose: the file `Benchmarks/counts.json`.
 public struct RecordedCounts: Sendable {
-    /// What was counted with: the compiler, the allocator, the tool. With others the counts are others.
+    /// The tools of the counts: the compiler, the allocator, the counting tool. With others the counts differ.
     public var tools: [String: String] = [:]
     /// The counts by the name of the row, "W3 ours".
     public var rows: [String: OperationCounts] = [:]
@@ -117,7 +117,7 @@ private struct Figure {
     let name: String
     let recorded: Double
     let seen: Double
-    /// What a share is a share of: for the part of a whole, the whole.
+    /// The base of a share: for the part of a whole, the whole.
     let whole: Double
     /// The least difference that is one.
     let least: Double

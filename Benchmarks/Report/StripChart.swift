@@ -3,7 +3,7 @@
 struct StripChart {
     struct Row {
         let label: String
-        /// What stands at its end: the figure of ours.
+        /// The text at its end: the figure of ours.
         let note: String
         /// Not negative. What is 0 stands on a line of its own, left of the axis.
         let values: [(name: String, value: Double, text: String)]

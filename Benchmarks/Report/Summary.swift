@@ -2,7 +2,7 @@ import BenchmarkCore
 public import BenchmarkHarness
 import Foundation
 
-/// What the table and the page both say: one row for each workload, at its largest size that ours was
+/// The content of the table and of the page: one row for each workload, at its largest size that ours was
 /// measured at; and parts, of the rows that have the same peers.
 public struct Summary {
     /// Somebody beside ours in a row.
@@ -176,7 +176,7 @@ public struct Summary {
         return rivals.contains { $0.coverage < leastCoverage } ? .fewRestarts : nil
     }
 
-    /// What an interval must cover for a verdict: it does with ``leastRestarts``.
+    /// The least coverage of an interval for a verdict: ``leastRestarts`` give it.
     static let leastCoverage = 0.9
     /// Of a run, for verdicts.
     static let leastRestarts = 5
@@ -223,7 +223,7 @@ public struct Summary {
         }
     }
 
-    /// What is measured beside the peers, to compare with: nobody would use it instead.
+    /// The peers that are measured beside the others, to compare with: nobody would use them instead.
     static let references: Set = ["ours-bare", "ours-preferred", "ours-recorded", "serial", "floor"]
 
     /// The sentence about the distance to the physical limit, and to our scheduler where ours is the layer on it.
@@ -274,7 +274,7 @@ private struct Index {
 }
 
 extension Workload.Metric {
-    /// What a ratio above 1 says about ours, and one below.
+    /// The words for ours where a ratio is above 1, and below.
     fileprivate var better: String { self == .cost ? "smaller" : "faster" }
     fileprivate var worse: String { self == .cost ? "larger" : "slower" }
 }
@@ -289,7 +289,7 @@ extension Workload.Subject {
         }
     }
 
-    /// What is measured, in a few words.
+    /// The scope of the measurements, in a few words.
     var scope: String {
         switch self {
         case .scheduler: "closures, Swift tasks, timers, idle and blocked threads"

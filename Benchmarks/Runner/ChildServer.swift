@@ -60,7 +60,7 @@ struct ChildServer {
             if request.list { return Response(workloads: list) }
             let findsLeftovers = countsAllocations && request.findsLeftovers
             if countsAllocations {
-                // What is made once, and stays, is none of an operation's.
+                // Allocations that are made once, and stay, are none of an operation's.
                 let least = workloads.first { $0.id == request.workload }?.quick.first ?? request.n
                 _ = try peer.run(request.workload, n: findsLeftovers ? request.n : min(least, request.n))
                 if findsLeftovers { settle() }
@@ -101,7 +101,7 @@ struct ChildServer {
         }
     }
 
-    /// What each run of a request leaves, in bytes: as many runs more as it takes to know.
+    /// Returns the bytes that each run of a request leaves, after as many more runs as it takes to know.
     private func leftovers(_ first: allocation_counts, _ request: Request) throws -> Double {
         var leftovers = Leftovers()
         leftovers.add(Int(first.left))

@@ -29,7 +29,7 @@ struct List: ParsableCommand {
 
     // MARK: Overview
 
-    /// What a terminal shows without wrapping.
+    /// The columns that a terminal shows without wrapping.
     private static let columns = 100
 
     private static var overview: String {
@@ -105,7 +105,7 @@ struct List: ParsableCommand {
         return (head + forms + reasons).joined(separator: "\n")
     }
 
-    /// What is said of workloads, and of which, in the order of the first of them.
+    /// Returns each sentence with the workloads that it is about, in the order of the first of them.
     private static func grouped(_ say: (String) -> String?) -> [(ids: String, sentence: String)] {
         var sentences: [String] = []
         var ids: [String: [String]] = [:]

@@ -2,7 +2,7 @@ import ArgumentParser
 import BenchmarkHarness
 import Foundation
 
-/// What is to be measured, as arguments.
+/// The measurements to make, as arguments.
 struct Selection: ParsableArguments {
     @Option(help: "Workloads by identifier, separated by commas, W14 for all W14-...; all without it.")
     var filter: String?
@@ -45,7 +45,7 @@ struct Selection: ParsableArguments {
             || sweepThreads != nil || thorough || smoke
     }
 
-    /// What they ask for.
+    /// Returns the options that the arguments ask for.
     ///
     /// - Throws: ``BenchmarkError`` that names what is no number, or excludes another.
     func options() throws -> PlanOptions {

@@ -55,7 +55,7 @@
 #define WORD(children) ((csched_atomic(uint64_t) *)&(children)->word)
 #define PENDING(children) ((csched_atomic(int64_t) *)&(children)->pending)
 #define COUNT(children) ((csched_atomic(uint64_t) *)&(children)->count)
-// Whoever takes may look at it while the registering thread gives up what is left there.
+// A thread that takes may read the capacity while the registering thread gives up the room left there.
 #define CAPACITY(region) ((csched_atomic(size_t) *)&(region)->capacity)
 #define STATE(child) ((csched_atomic(uint32_t) *)&(child)->state)
 
@@ -262,7 +262,7 @@ bool csched_children_send(csched_children *children, csched_child *child)
     return true;
 }
 
-// What a turn of a range is for: the nodes from low up to high.
+// The part of a range that a turn is for: the nodes from low up to high.
 typedef struct {
     uint32_t low, high;
 } part;

@@ -5,7 +5,7 @@
 
 #include "cscheduler/internals/children.h"
 
-/// What a worker has had in hand, as an operation: the next step of a cascade, or the rest of a range.
+/// Makes an operation of a worker's work in hand: the next step of a cascade, or the rest of a range.
 csched_operation csched_children_in_hand(uintptr_t in_hand);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "cscheduler/completion.h"
 
-/// What the last leave of a generation has still to do.
+/// The work that is left to the last leave of a generation.
 typedef struct {
     bool last;
     csched_notification *notifications; // to be called

@@ -105,7 +105,7 @@ static bool unpark(csched_idle *idle, uint32_t worker)
         csched_note(CSCHED_RECORDED_WAKE, worker);
         csched_fetch_add(&idle->woken, 1, relaxed);
     }
-    // It is counted as kicked now (W4). It may be the sentry of a later sleep already: no harm (W5).
+    // The worker is counted as kicked now (W4). It may be the sentry of a later sleep already: no harm (W5).
     uint32_t sentry = worker + 1;
     (void)csched_cas(&idle->sentry, &sentry, 0, seq_cst, relaxed);
     return first;

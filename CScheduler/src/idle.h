@@ -57,7 +57,7 @@ void csched_idle_wake_all(csched_idle *idle);
 /// Notes, before a sleep, whether threads outnumber CPUs (W8).
 void csched_idle_note_crowd(csched_idle *idle, bool crowded);
 
-/// What was noted last.
+/// Tells whether a crowd was noted last.
 bool csched_idle_is_crowded(const csched_idle *idle);
 /// The watch goes on guard, or off it. True: it was, so it looks at the inboxes now, and wakes a sleeper for
 /// what waits there.

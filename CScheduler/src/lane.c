@@ -96,7 +96,7 @@ static bool refill(csched_lane *lane)
 void csched_lane_release(csched_lane *lane)
 {
     if (csched_fetch_sub(&lane->references, 1, acq_rel) == 1) {
-        // What is left was withdrawn: everything else has a drain, and that a reference.
+        // The remaining nodes were withdrawn: all others have a drain, and the drain has a reference.
         while (lane->taken != NULL || refill(lane)) {
             node *first = lane->taken;
             lane->taken = first->next;
@@ -181,7 +181,7 @@ static void drain(void *context, void *extra, csched_disposition disposition)
             if (turn >= CSCHED_TURN &&
                 start(lane, worker->scheduler, NULL, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK) {
                 csched_store(&lane->running, false, seq_cst);
-                // What is left has that drain, unless it came too early and found this one still running.
+                // The rest has that drain, unless it came too early and found this one still running.
                 if (csched_load(&lane->queued, seq_cst) > 0 || !begin(lane)) {
                     break;
                 }

@@ -62,7 +62,7 @@ extern _Atomic(unsigned) csched_fence_word;
 static inline void csched_fence_seq_cst(void)
 {
 #if defined(__x86_64__)
-    // What atomic_thread_fence becomes under clang, MFENCE, waits for more than memory order asks. Any locked
+    // Under clang, atomic_thread_fence is MFENCE, which waits for more than memory order asks. Any locked
     // read-modify-write is a full fence for ordinary memory (measured: 8 ns against 19).
     __asm__ volatile("lock; orl $0, -4(%%rsp)" ::: "memory", "cc");
 #else

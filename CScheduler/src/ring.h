@@ -57,7 +57,7 @@ void csched_ring_give_back(csched_rings *rings, csched_ring *ring);
 /// The ring's thread. Wait-free; on x86 five plain stores.
 void csched_ring_write(csched_ring *ring, uint64_t word0, uint64_t word1, uint64_t word2, uint64_t word3);
 
-/// What a reader has of a ring.
+/// The result of reading a ring.
 typedef struct {
     csched_ring_owner owner;
     uint64_t count; // events that were copied

@@ -330,7 +330,7 @@ csched_worker *csched_scheduler_hire(csched_scheduler *scheduler, uint32_t index
     return hired;
 }
 
-// Those who leave stay in the crew, as victims, until their threads have ended.
+// Leaving workers stay in the crew, as victims, until their threads have ended.
 static void shrink(csched_scheduler *scheduler, uint32_t fewer)
 {
     csched_crew *crew = csched_load(&scheduler->crew, relaxed);

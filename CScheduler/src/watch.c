@@ -129,7 +129,7 @@ static void warn_of_limit(csched_scheduler *scheduler)
     }
 }
 
-// Those without a seat: who leaves has one until its thread is about to end.
+// Counts the workers without a seat: a leaving worker has a seat until its thread is about to end.
 static bool is_limit_reached(const csched_scheduler *scheduler)
 {
     const csched_crew *crew = csched_load(&scheduler->crew, relaxed);

@@ -465,7 +465,7 @@ static size_t take_from_inboxes(csched_worker *worker, csched_priority priority,
     return number;
 }
 
-// What was taken waits no more. Outside the read section: it may wake threads.
+// Gives back the places of taken operations, which wait no more. Outside the read section: may wake threads.
 static void give_places_back(csched_worker *worker)
 {
     if (worker->places != 0) {
@@ -732,8 +732,8 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
     return true;
 }
 
-// What bodies of this worker have submitted in order (U4). It lies in the worker's own inbox: no look at the
-// others', and no pause for whoever fills it.
+// Takes operations that bodies of this worker have submitted in order (U4), from the worker's own inbox: no
+// look at the others', and no pause for the threads that fill it.
 static size_t take_in_order(csched_worker *worker, csched_priority priority, csched_operation *batch,
                             size_t room)
 {
@@ -859,7 +859,7 @@ static bool sleep_until_woken(csched_worker *worker)
         count(&worker->parked, 1);
         csched_note(CSCHED_RECORDED_PARK, 0);
         csched_observer_notify(scheduler, CSCHED_WORKER_PARKED, worker->index);
-        // What the observer submitted, or what was put back under a suspension that has ended meanwhile.
+        // The observer may have submitted something, or a suspension that had work put back may have ended.
         bool empty = has_nothing(worker);
         if (empty) {
             csched_idle_rest(idle);
@@ -1062,9 +1062,9 @@ static void work(csched_worker *worker)
     stop_running(worker);
 }
 
-// What waits in the deque of a worker that goes, or goes into reserve, goes to others, by way of its thread's
-// inbox, the oldest first. A close leaves the inbox of a worker open (U5), so this fails only without memory:
-// false then, and something may be left.
+// Hands the operations in the deque of a worker that goes, or goes into reserve, to others, by way of its
+// thread's inbox, oldest first. A close leaves the inbox of a worker open (U5), so this fails only without
+// memory: false then, and something may be left.
 static bool hand_over_of(csched_worker *worker, csched_priority priority)
 {
     csched_operation batch[CSCHED_BATCH];
@@ -1314,7 +1314,7 @@ static bool take_belonging_of(csched_worker *worker, csched_priority priority, c
     return taken;
 }
 
-// What was taken runs with its own priority. The waiting body's own is where its operations mostly are.
+// A taken operation runs with its own priority. The waiting body's operations mostly have the body's.
 static bool take_belonging(csched_worker *worker, csched_priority first, const csched_wait *wait,
                            csched_operation *operation)
 {
@@ -1385,7 +1385,7 @@ static bool run_nested(csched_worker *worker, const csched_wait *wait)
 bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait)
 {
     lay_down(worker);
-    // What runs nested does not block, as long as it has not said so itself.
+    // Nested operations do not block, as long as they have not said so themselves.
     uint32_t blocking = worker->blocking;
     if (blocking != 0) {
         worker->blocking = 1;

@@ -130,7 +130,7 @@ static inline bool csched_worker_may_nest(const csched_worker *worker)
     return (char *)__builtin_frame_address(0) > worker->stack_limit + STACK_OF_A_JOIN;
 }
 
-/// What a body on a worker waits for, and what may run on its stack meanwhile.
+/// The condition that a body on a worker waits for, and the operations that may run on its stack meanwhile.
 typedef struct {
     bool (*is_over)(const void *context);
     bool (*belongs)(const void *context, const csched_operation *operation); // NULL: every operation
@@ -145,8 +145,8 @@ bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait);
 bool csched_worker_is_wanted(const csched_worker *worker);
 /// From now on the worker has something in hand: csched_children_in_hand makes an operation of it.
 void csched_worker_hold(csched_worker *worker, uintptr_t in_hand);
-/// What it has in hand while others' code runs: whoever is first takes it, with its own exchange. 0: somebody
-/// has. P53: with what its holder has written.
+/// Takes the worker's work in hand while others' code runs: the first to exchange it has it. 0: somebody has
+/// taken it. P53: with all that its holder has written.
 static inline uintptr_t csched_worker_take_in_hand(csched_worker *worker)
 {
     return csched_load(&worker->in_hand, relaxed) == 0 ? 0 : csched_exchange(&worker->in_hand, 0, acquire);

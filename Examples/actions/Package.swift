@@ -1,6 +1,6 @@
 // swift-tools-version: 6.3
 
-// What can be done with actions, as a program that prints what happened.
+// Examples of actions: a program that prints what happened.
 
 import PackageDescription
 

@@ -1,6 +1,6 @@
 // swift-tools-version: 6.3
 
-// What can be done with the commands of this repository, as programs that print what happened.
+// Examples of the commands of this repository: programs that print what happened.
 
 import PackageDescription
 

@@ -14,14 +14,14 @@
 
 enum { SUBMITTERS = 2, PER_SUBMITTER = 5000 };
 
-/// What the operations share. `sum` is the only thing that several of them write.
+/// The state that the operations share. `sum` is the only part that several of them write.
 typedef struct {
     csched_scheduler *scheduler;
     csched_completion *counter;
     _Atomic uint64_t sum;
 } program;
 
-/// What one submitting thread is told.
+/// The argument of one submitting thread.
 typedef struct {
     program *shared;
     uint64_t first;

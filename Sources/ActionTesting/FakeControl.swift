@@ -6,11 +6,11 @@ public import Actions
 @MainActor public final class FakeControl<Input: Sendable>: Binding {
     /// The calls that it received, in order, without those that repeat the last one.
     public enum Change: Hashable, Sendable {
-        /// It can be activated, or cannot.
+        /// The control can be activated, or cannot.
         case enabled(Bool)
         /// The action runs, or does not.
         case executing(Bool)
-        /// It shows a failure, with this text.
+        /// The control shows a failure, with this text.
         case failure(String)
     }
 

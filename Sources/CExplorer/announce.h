@@ -51,7 +51,7 @@ ANNOUNCEMENT announce_arrival(fibre *from, const fibre *to)
 
 #include <sanitizer/tsan_interface.h>
 
-// It has room for 65536 calls.
+// ThreadSanitizer has room for 65536 calls.
 enum { BEGINNINGS_MOST = 500 };
 
 ANNOUNCEMENT announce_beginning(fibre *begun)

@@ -12,7 +12,7 @@ typedef struct {
     char message[sizeof((explorer_result *)NULL)->message];
 } engine_outcome;
 
-/// What is asked at every decision: `values[0]` is the default. Returns the index of the choice.
+/// The chooser, called at every decision: `values[0]` is the default. Returns the index of the choice.
 typedef int engine_chooser(char kind, uint32_t step, const uint8_t *values, int count);
 
 /// `trace`: where to print the steps, or NULL.

@@ -12,7 +12,7 @@ typedef struct {
     size_t size;
     void *resume; // the stack pointer, where it is suspended
     void (*body)(void);
-    // What a sanitizer knows it by.
+    // The sanitizers' state of the fibre.
     void *fake_stack;
     void *shadow;
     unsigned beginnings;

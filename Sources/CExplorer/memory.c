@@ -142,7 +142,7 @@ static void begin_history(location *place, int thread, uint64_t value)
     first->at = place->made_at;
 }
 
-// What plain code wrote there counts as if it had been there before all threads.
+// A value that plain code wrote there counts as if it had been there before all threads.
 static location *location_of(const void *object, size_t size)
 {
     location *place = place_of(object);

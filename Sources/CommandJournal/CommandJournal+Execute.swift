@@ -166,7 +166,7 @@ extension CommandJournal {
             case .taken(let other):
                 await other.wait()
                 try Task.checkCancellation()
-                // What nobody works on any more stays as it is: all who waited for it may read that at once.
+                // A run that nobody works on any more stays as it is: all waiters for it may read that at once.
                 if let known = try await known(), live.isOver(known.run) { return try known.answer() }
             }
         }
@@ -204,7 +204,7 @@ extension CommandJournal {
                 do { try await transaction.undo() } catch { result = .failure(error) }
             }
         }
-        // What could not be written is as after a crash, and nothing is said of how it ended.
+        // A run whose records could not be written is as after a crash, and nothing is said of how it ended.
         if let failure = writer.failure { throw failure }
         var outcome = JournalOutcome(of: run.run, result)
         if outcome == .rolledBack, leavesIrreversible { outcome = .rolledBackExceptIrreversible }

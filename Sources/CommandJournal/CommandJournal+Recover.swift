@@ -6,9 +6,9 @@ internal import Foundation
 extension CommandJournal {
     /// How recovery treats an all-or-nothing run that was in the middle, when nothing of it had failed.
     public enum Unfinished: Hashable, Sendable {
-        /// It is taken back.
+        /// The run is taken back.
         case compensate
-        /// It goes on.
+        /// The run goes on.
         case resume
     }
 
@@ -40,7 +40,7 @@ extension CommandJournal {
     public enum DoubtAnswer: Hashable, Sendable {
         /// Nobody knows: its run stays as it is.
         case leave
-        /// It is begun again: it did not happen, or may happen twice. Once it has thrown, that is for the next recovery.
+        /// The command is begun again: it did not happen, or may happen twice. Once it has thrown, that is for the next recovery.
         case again
         /// Somebody has seen to it: it counts as not done, or as undone.
         case over
@@ -51,9 +51,9 @@ extension CommandJournal {
     public enum Undecodable: Hashable, Sendable {
         /// The recovery throws; before it does anything, if it is a command that cannot be read.
         case stop
-        /// It stays as it is, for a later recovery that can read it; all other runs are recovered, and commands executed.
+        /// The run stays as it is, for a later recovery that can read it; all other runs are recovered, and commands executed.
         case park
-        /// It is ended, ``JournalOutcome/incomplete`` if anything of it may be left: nothing is done, or taken back. Its keys stay known.
+        /// The run is ended, ``JournalOutcome/incomplete`` if anything of it may be left: nothing is done, or undone. Its keys stay known.
         case abandon
     }
 

@@ -83,7 +83,7 @@ public final class CommandJournal: Sendable {
             let whole = log.last
             log.dropTorn()
             if log.last < whole { dropped.formUnion((log.last + 1)...whole) }
-            // These were committed, and are not there.
+            // Records that were committed, and are not there.
             if let anchor, log.last < anchor.sequence { dropped.formUnion((log.last + 1)...anchor.sequence) }
             if !dropped.isEmpty { try store.removeRecords(after: log.last) }
             // Before anything is added: else it might name a record that is another one then.

@@ -11,7 +11,7 @@ package struct JournalRecord: Hashable, Sendable {
         /// A member's work may have been started.
         case begun = 2
         case done = 3
-        /// It threw, and what it had registered is taken back, as far as it says.
+        /// The member threw, and the parts that it had registered are taken back, as far as the record says.
         case failed = 4
         /// Taking a member back may have been started.
         case undoing = 5

@@ -48,7 +48,7 @@ package struct JournalMember: Equatable, Sendable {
     package var proof: Data?
     /// The text of its error.
     package var text: String?
-    /// It threw, and what it had registered could not be taken back whole: what that came to.
+    /// The outcome of the parts that it had registered, when it threw and they could not be taken back whole.
     package var left: JournalOutcome?
     /// Whether its undo was begun: its run is taken back, whatever comes after that.
     package var isGivenUp = false

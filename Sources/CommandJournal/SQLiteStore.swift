@@ -162,7 +162,7 @@
                     throw JournalError.schemaVersion(found: found, expected: version)
                 }
             }
-            // What is committed is in the log, and the log on the disk, before the commit returns.
+            // A committed transaction is in the log, and the log on the disk, before the commit returns.
             guard try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL") == "wal" else {
                 throw JournalError.cannotOpen(path: path, NoFile())
             }
@@ -239,7 +239,7 @@
         }
 
         private static func record(_ row: Row) throws -> JournalRecord {
-            // What is no phase, and the like, is found by whoever reads: a corrupt record is told by its number.
+            // An invalid phase, and the like, is found by the reader: a corrupt record is told by its number.
             var values = Values(row: row)
             var record = JournalRecord(
                 .ended, run: try values.integer("run"),

@@ -2,7 +2,7 @@
 
 /// Elements are taken in the order in which they were appended; O(1), amortised.
 @_spi(Faces) public struct FIFO<Element> {
-    // Those before `head` are nil, and no others.
+    // The elements before `head` are nil, and no others.
     @usableFromInline var elements: [Element?] = []
     @usableFromInline var head = 0
 

@@ -13,7 +13,7 @@
 
 /// Why a waiter goes on.
 package enum Wakening: Sendable {
-    /// It is there, or need not be waited for.
+    /// The awaited thing is there, or need not be waited for.
     case arrived
     /// The task that waits was cancelled first.
     case cancelled
@@ -101,7 +101,7 @@ package final class Waiter: @unchecked Sendable {
 
     /// The answer to a registration.
     package enum Registration: Sendable {
-        /// It is in the list.
+        /// The waiter is in the list.
         case waits
         /// There is nothing to wait for any more.
         case isOver

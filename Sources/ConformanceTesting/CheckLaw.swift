@@ -44,7 +44,7 @@ public enum Verdict: Sendable {
     case blind(cases: Int)
     /// The subject does not claim what the law is about.
     case notClaimed(Need)
-    /// It could not be asked: no instance could be made, or the task was cancelled.
+    /// The law could not be asked: no instance could be made, or the task was cancelled.
     case failed(String)
 
     /// Whether nothing speaks against the subject, or the law.

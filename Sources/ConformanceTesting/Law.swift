@@ -50,7 +50,7 @@ public enum Need: Hashable, Sendable, CustomStringConvertible {
     case claim(Claim)
     /// ``Instance/width``, which is at least so much, and at most.
     case width(ClosedRange<Int>)
-    /// It runs more than one closure at a time, as far as it says.
+    /// The subject runs more than one closure at a time, as far as it says.
     case parallel
     /// ``Instance/drain``.
     case drain

@@ -116,7 +116,7 @@ public struct TestedOperation: Sendable {
         case finished
         /// Its body threw an error.
         case failed
-        /// It was cancelled.
+        /// The operation was cancelled.
         case cancelled
     }
 

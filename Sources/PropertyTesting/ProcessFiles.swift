@@ -1,4 +1,4 @@
-// What the kernel says about a process, as text: the files under /proc.
+// The kernel's account of a process, as text: the files under /proc.
 
 import Glibc
 

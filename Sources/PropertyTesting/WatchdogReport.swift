@@ -1,5 +1,5 @@
-// What a watchdog does when the time is over: it says everything that may help to find the reason, then it
-// ends the process, even if saying it hangs as well.
+// A watchdog whose time is over says everything that may help to find the reason, then ends the process, even
+// if saying it hangs as well.
 
 import Glibc
 import Synchronization

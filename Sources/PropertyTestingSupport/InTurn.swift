@@ -13,7 +13,7 @@ public struct InTurnTrait: SuiteTrait, TestTrait, TestScoping {
     /// Whether this is inside of one that has its turn: of a suite in a suite.
     @TaskLocal private static var isInside = false
 
-    /// It applies to all tests of a suite.
+    /// True: the trait applies to all tests of a suite.
     public var isRecursive: Bool { true }
 
     /// For the testing library.

@@ -2,11 +2,11 @@
 
 /// How a run ended. Failure is not cancellation.
 public enum Outcome<Success: Sendable>: Sendable {
-    /// It finished, with its value.
+    /// Finished, with its value.
     case finished(Success)
-    /// It failed.
+    /// Failed.
     case failed(any Error)
-    /// It was cancelled, or never begun.
+    /// Cancelled, or never begun.
     case cancelled(CancelReason)
 
     /// The value. Throws the error, or the ``CancelReason``; of a command, and of an action's execution, that was cancelled on

@@ -40,7 +40,7 @@ private enum Step: Sendable, CustomStringConvertible {
     }
 }
 
-/// What should become of each trigger, as numbers and words.
+/// The expected outcome of each trigger, as numbers and words.
 private struct Model {
     let policy: ActionPolicy
     var isEnabled = true

@@ -9,7 +9,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// What the work of a trigger does: it sleeps, or not, and tells so, as often as there are naps; then it ends.
+/// The work of a trigger: it sleeps, or not, and tells so, as often as there are naps; then it ends.
 private struct Plan: Sendable, CustomStringConvertible {
     var naps: [Int]
     var ending: Ending
@@ -73,7 +73,7 @@ private enum Setting: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// What should happen, in numbers and words.
+/// The expected course of events, in numbers and words.
 private struct Model {
     private struct Run {
         let action: Int
@@ -82,7 +82,7 @@ private struct Model {
         var isCancelled = false
         /// Cancelled while it slept.
         var isInterrupted = false
-        /// It slept, and has not told so.
+        /// Has slept, and has not told so.
         var isAwake = false
         /// Until when it sleeps, and who came first.
         var sleep: (deadline: Int, number: Int)?
@@ -96,7 +96,7 @@ private struct Model {
     private var runs: [Run] = []
     private var running: [Int] = []
     private var line: [Int] = []
-    /// Those with a job that waits, first come first served.
+    /// The runs with a job that waits, first come first served.
     private(set) var jobs: [Int] = []
     private var sleeps = 0
     private(set) var told: [String] = []
@@ -160,7 +160,7 @@ private struct Model {
         jobs.append(run)
     }
 
-    /// Those that wait begin, as long as there is room. Who must not passes the slot on at once, before others begin.
+    /// Begins waiting runs, as long as there is room. A run that must not begin passes its slot on at once, before others begin.
     private mutating func fill() {
         let slots = min(line.count, max(0, limits[0] - running.count))
         let first = line.prefix(slots)
@@ -234,7 +234,7 @@ private struct Model {
         }
     }
 
-    /// Those of an action that sleep: to cancel more than one of them at once makes jobs in any order.
+    /// Counts the sleeping runs of an action: cancelling more than one of them at once makes jobs in any order.
     func sleepers(of action: Int) -> Int { running(action).count { runs[$0].sleep != nil } }
 
     mutating func cancelAll(_ action: Int) {

@@ -246,7 +246,7 @@ import Testing
         control?.press(1)
         await works.begun(1)
         control = nil
-        // It was asked to end, and the token keeps nothing: neither the execution nor what that would keep.
+        // The execution was asked to end, and the token keeps nothing: neither the execution nor anything it would keep.
         works.end(1, .failure(CancellationError()))
         action = nil
         var seen: [String] = []
@@ -310,7 +310,7 @@ import Testing
         let first = Locked<ActionBinding?>(action.facade.bind(to: control))
         _ = concurrently(1) { _ in first.withLock { $0 = nil } }
         let second = action.facade.bind(to: control)
-        // What is on its way to the main actor comes before this.
+        // Work that is on its way to the main actor comes before this.
         await Task { @MainActor in }.value
         #expect(control.onTrigger != nil)
         withExtendedLifetime(second) {}

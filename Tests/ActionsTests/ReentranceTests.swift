@@ -270,7 +270,7 @@ import Testing
                 return rounds
             }
             if round == 2 { action.trigger(()) }
-            // It goes on until the caller is back, however long that takes.
+            // The loop goes on until the caller is back, however long that takes.
             if round >= 4_000, hasReturned.withLock({ $0 }) { end.finish() } else { flag.set(!flag.value) }
         }
         // The loop is not this thread's any more: it keeps its own work.

@@ -13,7 +13,7 @@ struct TestError: Error, Equatable {
     var number = 0
 }
 
-/// What was told, in order.
+/// A log of the messages told, in order.
 typealias Log = CompositeOperationsTestSupport.Log<String>
 
 /// Work that has begun, and ends when it is told to.

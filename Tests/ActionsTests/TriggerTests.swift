@@ -64,7 +64,7 @@ import Testing
             log.add("work")
             return input
         }
-        // Whoever is told in place keeps the work waiting.
+        // An observer that is told in place keeps the work waiting.
         let events = action.observeEvents { event in if case .started = event { log.add("started") } }
         _ = try await action(1)
         #expect(log.take() == ["started", "work"])

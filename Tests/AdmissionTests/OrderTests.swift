@@ -28,7 +28,7 @@ import Testing
             let ten = turns[first..<first + 10]
             #expect((0..<3).map { number in ten.count { $0 == number } } == [1, 2, 7])
         }
-        // Those of the heaviest are no row of seven.
+        // The turns of the heaviest never come seven in a row.
         #expect(turns.split { $0 != 2 }.map(\.count).max()! <= 5)
     }
 

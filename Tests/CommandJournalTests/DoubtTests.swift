@@ -1,4 +1,4 @@
-// What is in doubt, without a key; compensation; and what cannot be written down.
+// Commands in doubt, without a key; compensation; and data that cannot be written down.
 
 import CommandJournal
 import Commands
@@ -16,7 +16,7 @@ struct DoubtTests {
         }
     }
 
-    /// What a run leaves that was cut after the last record with this tag.
+    /// Returns the store left by a run that was cut after the last record with this tag.
     private func cut(_ members: [Work], after tag: String, fails: Bool = false) async throws -> MemoryStore {
         let store = MemoryStore()
         var members = members
@@ -43,7 +43,7 @@ struct DoubtTests {
             #expect(doubt.member == 1 && doubt.type == "work" && !doubt.isUndo)
         }
         #expect(receiver.log == log && store.records.count == size)
-        // What else there is goes on.
+        // Everything else goes on.
         #expect(try await journal.execute(Work(receiver: receiver.id, run: 2, number: 3)) == 3)
         // Its keys are in doubt, as its run is.
         let first = works(receiver, keys: [true])[0]
@@ -159,7 +159,7 @@ struct DoubtTests {
                 asked.withLock { $0.append(doubt.error is TestError) }
                 return .again
             }
-            // What threw once is not begun again by the same recovery.
+            // A command that threw once is not begun again by the same recovery.
             #expect(asked.withLock { $0 } == (key == nil ? [false, true] : [true]) && calls.value == 2)
             #expect(doubtful.runs.isEmpty && doubtful.inDoubt.count == 1)
             let report = try await journal.recover { $0.error == nil ? .again : .over }
@@ -276,7 +276,7 @@ struct DoubtTests {
         #expect(store.records.map(\.tag).suffix(2) == ["failed 0", "ended"])
     }
 
-    /// What becomes of what a failing command registered.
+    /// The fate of the parts that a failing command registered.
     enum Parts: CaseIterable, Sendable {
         case areTakenBack, fail, failOnce, areIrreversible
 

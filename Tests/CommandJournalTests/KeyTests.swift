@@ -221,7 +221,7 @@ struct KeyTests {
             Issue.record("\(String(describing: again))")
             return
         }
-        // What was undone was not done.
+        // A command that was undone was not done.
         guard case JournalError.recorded? = await thrown({ _ = try await journal.execute(members[0]) }) else {
             Issue.record("it was undone")
             return
@@ -295,7 +295,7 @@ struct KeyTests {
             await goes.next()
         }
         defer { member.forget() }
-        // It has the member's key while it looks up the other one, and is refused then.
+        // The first run has the member's key while it looks up the other one, and is refused then.
         let first = Task { try await journal.execute(allOrNothing: [member, known]) }
         #expect(await looking.next() == "known")
         let slow = HeldExecutor()

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct LogTests {
-    /// What may happen to a member, as a language: b(egun), d(one), f(ailed), u(ndoing), v: undone, x: the undo failed. It is
+    /// Tells whether a member may have this history: b(egun), d(one), f(ailed), u(ndoing), v: undone, x: the undo failed. A member is
     /// begun once. It is done, or fails, once; also in the middle of an undo that lacks the proof. It is undone once, at the end.
     private static func isLegal(_ history: String) -> Bool {
         let undoes = "(u+x)*"

@@ -1,9 +1,9 @@
-// What recovery has to do, said a second time: from the records alone, as simply as possible, and not as the library says it.
+// The duties of a recovery, stated a second time: from the records alone, as simply as possible, and not as the library states them.
 
 import CommandJournal
 import Foundation
 
-/// What a sequence of records says, and what must come of it.
+/// The meaning of a sequence of records, and the results that must follow.
 struct Prediction {
     /// A member: what it is, and what the records say of it last.
     struct Member {
@@ -27,7 +27,7 @@ struct Prediction {
         var members: [Member] = []
         /// The members that were done, in that order.
         var order: [Int] = []
-        /// Those that were begun, in that order.
+        /// The members that were begun, in that order.
         var begun: [Int] = []
     }
 
@@ -73,7 +73,7 @@ struct Prediction {
         }
     }
 
-    /// What the receiver is like when the process ends here.
+    /// Returns the state of the receiver when the process ends here.
     func receiver(happened: Bool) -> Receiver.State {
         var state = Receiver.State()
         for run in runs {
@@ -104,7 +104,7 @@ struct Prediction {
         return state
     }
 
-    /// What is left in doubt, as (run, member).
+    /// The members left in doubt, as (run, member).
     var inDoubt: [KeyPlace] {
         runs.filter { !$0.isEnded && $0.isAccepted }.flatMap { run in
             run.members.indices.filter { run.members[$0].isInDoubt && !run.members[$0].mayRepeat }
@@ -123,7 +123,7 @@ struct Prediction {
         }
     }
 
-    /// What is there after a recovery.
+    /// Returns the effects that are there after a recovery.
     func effects(resumes: Bool) -> Set<WorkID> {
         Set(recovered(resumes: resumes).flatMap { $0.members.filter(\.isThere).map(\.work.id) })
     }
@@ -138,7 +138,7 @@ struct Prediction {
             return fails ? .failed : .finished
         }
         if run.members.allSatisfy({ $0.phase == .done }) { return .finished }
-        // What was begun is done, but for what fails.
+        // Members that were begun are done, except those that fail.
         func fails(_ index: Int) -> Bool {
             run.members[index].work.plan.fails && run.members[index].phase != .done
         }

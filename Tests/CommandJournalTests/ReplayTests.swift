@@ -71,7 +71,7 @@ struct ReplayTests {
         receiver.state.withLock { $0 = Receiver.State() }
         let report = try await journal(store).replay()
         #expect(report.count == 1 && receiver.live.map(\.number) == [0])
-        // What was undone needs no type.
+        // A command that was undone needs no type.
         let other = try await journal(MemoryStore(store.records), [Call.self])
         for skips in [false, true] {
             let report = try await other.replay(skipsUnknownTypes: skips)
@@ -228,7 +228,7 @@ struct ReplayTests {
             _ = try await journal.execute(Work(receiver: receiver.id, run: 2, number: 0))
             #expect(receiver.log == ["do 1.0", "do 2.0"])
             #expect(try await journal.recover(undecodable: .park).parked.map(\.number) == [1])
-            // It is there for who can read it.
+            // The run is there for a journal that can read it.
             let next = try await CommandJournalTests.journal(MemoryStore(parked.records))
             #expect(try await next.recover().runs.map(\.outcome) == [.finished])
 

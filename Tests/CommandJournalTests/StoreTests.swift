@@ -126,7 +126,7 @@ struct StoreTests {
         }
     }
 
-    /// What a process leaves that is killed with a journal open: by the ends of the names of its files.
+    /// Returns the files that a process leaves when it is killed with a journal open, by the ends of their names.
     private func left(_ path: String, _ receiver: Receiver, runs: Int) async throws -> [String: Data] {
         let journal = try await CommandJournal(path: path, types: types)
         for run in 0..<runs {
@@ -537,7 +537,7 @@ struct StoreTests {
         #expect(called.value == 0)
         // Nothing of it has used up the key, and what fits exactly is written.
         _ = try await journal.execute(Large(text: String(repeating: "f", count: 48_900), key: "key"))
-        // What it gave cannot be written down either: it is taken back.
+        // An output that is too large cannot be written down either: its command is taken back.
         let giving = Large(text: "gives", size: 60_000)
         #expect(await isTooLarge { _ = try await journal.execute(giving) })
         #expect(Large.undone.withLock { $0 } == ["gives"])

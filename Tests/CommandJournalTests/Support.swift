@@ -1,4 +1,4 @@
-// What the tests of the journal share: a store in memory, a receiver that looks at keys, commands for it.
+// Helpers shared by the tests of the journal: a store in memory, a receiver that looks at keys, commands for it.
 
 import CommandJournal
 import Commands
@@ -88,7 +88,7 @@ extension JournalRecord {
     var tag: String { (phase.map { "\($0)" } ?? "?") + (member.map { " \($0)" } ?? "") }
 }
 
-/// What a piece of work is for a receiver: its key, or its number.
+/// The identity of a piece of work for a receiver: its key, or its number.
 struct WorkID: Hashable, Sendable {
     let run: Int
     let number: Int
@@ -97,15 +97,15 @@ struct WorkID: Hashable, Sendable {
 /// Does work, once for a key, and remembers what it did. Commands find it by a number, as they are encoded.
 final class Receiver: Sendable {
     struct State {
-        /// What is there, in the order in which it was done.
+        /// The work that is there, in the order in which it was done.
         var live: [WorkID] = []
         var log: [String] = []
-        /// What was done with a key, or undone.
+        /// The keys under which work was done, or undone.
         var doneKeys: [String: Int] = [:]
         var undoneKeys: Set<String> = []
         var effects: [WorkID: Int] = [:]
         var undone: [WorkID: Int] = [:]
-        /// What stays when its run is taken back.
+        /// The work that stays when its run is taken back.
         var sticky: Set<WorkID> = []
         var complaints: [String] = []
     }

@@ -191,7 +191,7 @@ struct TruncationTests {
             let other = folder.file("\(cut)")
             let end = cut == 0 ? log.count : Int(random.next() % UInt64(log.count))
             try file.write(to: URL(fileURLWithPath: other))
-            // What is after the cut may be there as zeros.
+            // The bytes after the cut may be there as zeros.
             let rest = Data(count: cut % 2 == 0 ? 0 : log.count - end)
             try (log.prefix(end) + rest).write(to: URL(fileURLWithPath: other + "-wal"))
             let store = try SQLiteStore(path: other)

@@ -1,4 +1,4 @@
-// What is durable when, how many commits that takes, and what is not done on whose thread.
+// When records are durable, how many commits that takes, and which threads are not blocked.
 
 import CommandJournal
 import Commands
@@ -132,7 +132,7 @@ struct WriterTests {
                 return
             }
             #expect(reason as? TestError == TestError(number: 28))
-            // What has no effect in the journal has none: a command is not begun, and nothing is taken back.
+            // A step without effect in the journal has none at all: a command is not begun, and nothing is taken back.
             #expect(receiver.log == (0..<(failing - 1)).map { "do 1.\($0)" })
             guard case JournalError.storage? = await thrown({ _ = try await journal.execute(Call()) }) else {
                 Issue.record("it was executed")

@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct AllOrNothingTests {
-    /// What a member does, for the model and for the run.
+    /// The behaviour of a member, for the model and for the run.
     struct Plan: Sendable {
         var fails = false
         var failsToUndo = false
@@ -23,7 +23,7 @@ struct AllOrNothingTests {
         ])
     }
 
-    /// What a sequential run must do: a pure function.
+    /// The required course of a sequential run: a pure function.
     struct Model {
         var log: [String] = []
         var failedMember: Int?
@@ -586,7 +586,7 @@ struct AllOrNothingTests {
             },
         ])
         let failing = UndoableClosure { (_: CommandContext) in
-            // It did something that it has no right to: the run before it is another one now, and broken.
+            // This command does something that it has no right to: the run before it is another run now, and broken.
             try await inner.undo()
             fails.withLock { $0 = true }
             _ = try? await inner.execute()

@@ -43,7 +43,7 @@ private struct Settings: Sendable, CustomStringConvertible {
     }
 }
 
-/// What should have run. Commands end at once, so a batch is over before the next step.
+/// The commands that should have run. Commands end at once, so a batch is over before the next step.
 private struct Model {
     let settings: Settings
     private var gathering: [(number: Int, cost: Int)] = []

@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// What can be undone, and is interrupted while it is done and undone.
+/// A command that can be undone, and is interrupted while it is done and undone.
 private struct Add: UndoableCommand {
     let number: Int
     let numbers: Locked<[Int]>
@@ -34,7 +34,7 @@ private struct Add: UndoableCommand {
 }
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ExploredCommandTests {
-    /// What came out, over all orders.
+    /// The results seen, over all orders.
     private let seen = Locked<Set<String>>([])
     private func see(_ text: String) { seen.withLock { _ = $0.insert(text) } }
     private var all: Set<String> { seen.withLock { $0 } }

@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// What can be asked of a run.
+/// A call that can be made on a run.
 private enum Call: Hashable, Sendable {
     case accept, begin, claim
     case end(finished: Bool, RunMachine.Origin?)

@@ -1,4 +1,4 @@
-// What the tests of this module share: delegates that remember, letters from commands to tests.
+// Helpers shared by the tests of this module: delegates that remember, letters from commands to tests.
 
 import Commands
 import CompositeOperationsTestSupport

@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct UndoStackTests {
-    /// What the stack's commands change.
+    /// The state that the stack's commands change.
     struct Page: Hashable, Sendable {
         var text: [Int] = []
         var offset = 0

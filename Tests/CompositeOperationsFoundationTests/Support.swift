@@ -1,4 +1,4 @@
-// What the tests of this module share.
+// Helpers shared by the tests of this module.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -10,7 +10,7 @@ import Testing
 
 func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * stressScale)) }
 
-/// What happened, in words.
+/// A log of events, in words.
 typealias Log = CompositeOperationsTestSupport.Log<String>
 
 struct TestError: Error {}

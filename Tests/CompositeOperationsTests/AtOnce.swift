@@ -1,4 +1,4 @@
-// What the regression tests share: threads that race, threads that may block, ways to end.
+// Helpers shared by the regression tests: threads that race, threads that may block, ways to end.
 
 import CompositeOperations
 import CompositeOperationsTestSupport

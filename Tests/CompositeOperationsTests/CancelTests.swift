@@ -142,7 +142,7 @@ import Testing
         #expect(outcome.reason?.kind == (depth == 0 && !isDeciding ? .requested : .child))
         for (at, each) in operations.withLock({ $0 }) {
             let outcome = await each.outcome
-            // What has begun beside the block that is held up may register too late.
+            // An operation that has begun beside the block that is held up may register too late.
             var isTooLate = false
             if moment == .registering, at > depth + 1, case .failed(let error) = outcome {
                 isTooLate = error is RegistrationError
@@ -325,7 +325,7 @@ import Testing
             let subject = composites[choices[0] % composites.count]
             root.start()
             let violations = Log<String>()
-            // Those whose handles the block has handed out: others may be registered already, or be refused yet.
+            // The operations whose handles the block has handed out: others may already be registered, or may still be refused.
             typealias Found = [(operation: OperationHandle<Void>, runs: Int)]
             let found = await racing(2) { thread -> Found in
                 for _ in 0..<(choices.last! * 20) where subject.operation?.isEnded == true { break }

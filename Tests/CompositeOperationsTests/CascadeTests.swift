@@ -17,7 +17,7 @@ import Testing
     // MARK: G17
 
     @Test(.promises("G17")) func `steps start in order, and see what those before them wrote`() async {
-        // What a step is: 0 ... 5 leaves, 6 and 7 composites; where it runs.
+        // The kind of a step (0 ... 5: leaves, 6 and 7: composites), and where it runs.
         let steps = Generator<[Int]>.array(of: .int(in: 0...31), count: 0...12)
         await forAll(steps, cases: scaled(200)) { kinds in
             let written = Unguarded()

@@ -1,4 +1,4 @@
-// What a composite decides when a child did not finish, and who is asked when: G3, G4, G13.
+// The decisions of a composite when a child did not finish, and whom it asks when: G3, G4, G13.
 
 import CompositeOperations
 import CompositeOperationsTestSupport

@@ -189,7 +189,7 @@ import Testing
         #expect(await nested.outcome.error as? RegistrationError == .ended)
         let ready = COOperation<Void> { $0.finish() }
         #expect(throws: RegistrationError.ended) { try late.add(ready) }
-        // It was left as it was.
+        // The refused operation was left as it was.
         #expect(ready.start())
         #expect(await ready.outcome.isFinished)
         #expect(ran.value == 0)

@@ -50,7 +50,7 @@ import Testing
     @Test func `tasks that begin to wait as the end comes hear of it`() async {
         let all = (0..<scaled(10_000)).map { _ in COOperation<Int>() }
         let waits = Count()
-        // It follows the one that waits, closely: on a thread of its own, or it would hold one of those that run tasks.
+        // The finisher follows the waiting task closely, on a thread of its own: otherwise it would hold a thread that runs tasks.
         async let isOver = onSmallStack {
             for (index, one) in all.enumerated() {
                 while waits.value <= index { sched_yield() }

@@ -50,7 +50,7 @@ import Testing
                     }
                 }
             }
-            // What is suspended now would stay so.
+            // Operations that are suspended now would stay so.
             if choices[0] % 2 == 0 {
                 for operation in root.registered { operation.resume() }
                 let isOver = await eventually {

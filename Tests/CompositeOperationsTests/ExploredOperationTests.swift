@@ -17,7 +17,7 @@ import Testing
     }
     private static var target: ExecutorTarget { ExecutorTarget(explorationExecutor!) }
 
-    /// What came out, over all orders.
+    /// The results seen, over all orders.
     private final class Seen: Sendable {
         private let texts = Locked<Set<String>>([])
         func add(_ text: String) { texts.withLock { _ = $0.insert(text) } }
@@ -153,7 +153,7 @@ import Testing
                 // The other one is done again only if the failure found it unfinished.
                 #expect(count[1] == 2 && (1...2).contains(count[0]))
             } else {
-                // What failed before it was cancelled, has failed.
+                // A group that failed before it was cancelled has failed.
                 #expect(outcome.isCancelled || outcome.error is TestError && count[1] == 1)
                 #expect(count[0] <= 2 && count[1] <= 2)
             }

@@ -224,7 +224,7 @@ import Testing
                 } cancellation: { composite in
                     asked.add()
                     wait(composite)
-                    // What was used has decided, or this does.
+                    // The use above has decided, or this call does.
                     if choice % 2 == 1 { composite.awake() }
                 }
                 composite.onOutcome { [unowned composite] _ in wait(composite) }

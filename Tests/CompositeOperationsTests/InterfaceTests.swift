@@ -473,7 +473,7 @@ import Testing
             for await transition in one.transitions { all.append(transition) }
             return all
         }
-        // It has begun to observe when its first element is read; the start may come before that.
+        // The task begins to observe when it reads its first element; the start may come before that.
         await Task.yield()
         try await one.run()
         let all = await observing.value

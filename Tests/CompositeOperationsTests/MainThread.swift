@@ -5,7 +5,7 @@ import Dispatch
 import Glibc
 import PropertyTesting
 
-/// What a scene expects; a failure ends it.
+/// Checks an expectation of a scene; a failure ends the scene.
 func expectInScene(_ condition: Bool, _ sentence: String) {
     if condition { return }
     let line = "in a scene: not so: \(sentence)\n"
@@ -13,7 +13,7 @@ func expectInScene(_ condition: Bool, _ sentence: String) {
     _exit(1)
 }
 
-/// What happens on the main thread of a process of its own.
+/// A body that runs on the main thread of a process of its own.
 struct Scene: Sendable {
     fileprivate static let variable = "MAIN_THREAD_SCENE"
     /// Seconds; then the process is killed.

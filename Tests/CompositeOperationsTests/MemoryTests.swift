@@ -460,7 +460,7 @@ private struct Gone {
         #expect(await eventually { gone.left == 0 })
     }
 
-    /// Whoever captures an object in a block has its `deinit` run when the block goes.
+    /// An object captured in a block has its `deinit` run when the block goes.
     @Test(.promises("G37")) func `who is told of diagnostics is released under no lock`() async {
         // In a process of its own: there is one for all.
         await #expect(processExitsWith: .success) {

@@ -88,7 +88,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
                 .finished,
             ])
         #expect(transitions.map(\.attempt) == [0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 2])
-        // Whoever comes late is told how it ended.
+        // An observer that comes late is told how the operation ended.
         let late = await record(one).value
         #expect(late.map(\.to) == [.finished] && late.first?.from == .finished)
     }

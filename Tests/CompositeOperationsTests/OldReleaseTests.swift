@@ -7,7 +7,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// What `finish` of an operation is that has none.
+/// The result of `finish` for an operation that has none of its own.
 private struct Absent {}
 
 extension AnyOperation {

@@ -22,7 +22,7 @@ private enum Trace {
 
 private final class Marker: Sendable {}
 
-/// What was seen where.
+/// A log of the values seen, in the places where they are noted.
 private typealias Seen = Log<Int>
 
 extension Log where Entry == Int {

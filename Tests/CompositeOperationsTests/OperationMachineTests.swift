@@ -19,7 +19,7 @@ private func expect(
 private typealias Machine = OperationMachine
 private typealias Phase = OperationMachine.Phase
 
-/// Who asks: whoever holds the handle, the token of the attempt, or that of one before.
+/// The caller: a holder of the handle, of the attempt's token, or of the token of an attempt before.
 private enum Who: CaseIterable {
     case handle, current, old
 
@@ -42,7 +42,7 @@ private enum Event {
     case reawaken(Machine.Redo)
     case pauseIsOver(Who)
     case proceed(gateIsOpen: Bool)
-    /// Whatever brings it nearer to its next block.
+    /// Any step that brings the machine nearer to its next block.
     case advance
 }
 
@@ -457,7 +457,7 @@ private struct Trial {
         expect(machine.leaveFinished(number: 2) && machine.isTerminal && machine.isQuiescent)
     }
 
-    /// What waits behind a pause, a gate and old blocks goes on exactly when the last of them is gone.
+    /// A machine that waits behind a pause, a gate and old blocks goes on exactly when the last of them is gone.
     @Test func `a delayed machine proceeds when pause, blocks and hold are over, in any order`() async {
         for order in Self.permutations([0, 1, 2]) {
             var machine = OperationMachine()

@@ -41,7 +41,7 @@ import Testing
         #expect(await first.outcome.isCancelled)
         await queue.idle()
         #expect(ran.value == 0)
-        // It admits again.
+        // The queue admits again.
         #expect(await operation(on: queue) { 1 }.outcome.value == 1)
     }
 
@@ -359,7 +359,7 @@ import Testing
                 }
                 _ = await (tokens.next(), one.outcome)
             }
-            // What a resolver is asked about has not ended.
+            // An operation about which a resolver is asked has not ended.
             let resolver = COOperationResolver(maxAttempts: 2, retryIf: { _ in true })
             let asked = operation(options: OperationOptions(resolver: resolver)) { attempt in
                 if attempt.number > 1 { return _ = attempt.finish() }

@@ -133,7 +133,7 @@ extension Form {
 
     // MARK: Becoming operations
 
-    /// What can be done to children, and to their composite, at any moment.
+    /// An action that is possible on children, and on their composite, at any moment.
     private enum Deed: CaseIterable, Sendable {
         case look, children, tree, suspended, dependency, outcome, copy, raised, late
     }
@@ -201,7 +201,7 @@ extension Form {
             let composite = form.start { scope in
                 for number in 0..<count {
                     scope.operation {
-                        // What has begun before the call returns may go on.
+                        // A block that has begun before the call returns may go on.
                         if isCancelled.withLock({ $0 }) { late.add() }
                         begun.add()
                     }

@@ -256,7 +256,7 @@ private struct Bench {
             let holder = bench.holder()
             var all: [COOperation<Void>] = []
             var (waiting, asleep, expected) = (Set<Int>(), Set<Int>(), [String]())
-            /// Who has the slot, and has not begun.
+            /// The operation that has the slot, and has not begun.
             var posted: Int?
             var isHeld = true
             func giveSlot() {

@@ -156,7 +156,7 @@ import Testing
         queue.suspend()
         for _ in 0..<3 { operation(on: queue) {} }
         let idle = Task { await queue.idle() }
-        // It waits, or will find the queue empty; either has to end.
+        // The task waits, or will find the queue empty; either has to end.
         for _ in 0..<100 { await Task.yield() }
         queue.pendingLimit = 0
         let newcomer = operation(on: queue) {}

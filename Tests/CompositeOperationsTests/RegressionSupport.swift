@@ -1,4 +1,4 @@
-// What the tests of the traps share.
+// Helpers shared by the tests of the traps.
 
 import CompositeOperations
 import Dispatch

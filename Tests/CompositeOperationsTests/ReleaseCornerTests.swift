@@ -19,7 +19,7 @@ private struct SentinelError: Error {
     let sentinel: Sentinel
 }
 
-/// What a sentinel of a composite does: looks at it, and counts.
+/// The work of a composite's sentinel: it looks at the composite, and counts.
 private final class Watch: Sendable {
     private let operation = Locked<AnyOperation?>(nil)
     let released = Count()

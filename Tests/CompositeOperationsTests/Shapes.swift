@@ -22,7 +22,7 @@ enum Place: CaseIterable, Sendable {
     case builtIn, lane, dispatch
 }
 
-/// What an operation is to be.
+/// The shape of an operation that is to be made.
 indirect enum Shape: Sendable {
     case leaf(LeafEnd, Place)
     case cascade([Shape], Place)
@@ -80,7 +80,7 @@ indirect enum Shape: Sendable {
 final class Node: Sendable {
     let shape: Shape
     let children: [Node]
-    /// What was seen that must not be: of the whole tree.
+    /// The violations seen, in the whole tree.
     let violations: Log<String>
     let begun = Count()
     let left = Count()
@@ -106,7 +106,7 @@ final class Node: Sendable {
     var operation: OperationHandle<Void>? { handle.withLock { $0 } }
     var leaf: COOperation<Void>? { operation as? COOperation<Void> }
 
-    /// It and everything below it.
+    /// The node and everything below it.
     var all: [Node] { [self] + children.flatMap(\.all) }
     var registered: [OperationHandle<Void>] { all.compactMap(\.operation) }
 
@@ -273,7 +273,7 @@ final class Node: Sendable {
         for node in all {
             guard let operation = node.operation else { continue }
             let outcome = await operation.outcome
-            // Those who are told are told in turn: so all that came before have been.
+            // Observers are told in turn: so all earlier observers have been told.
             await withCheckedContinuation { continuation in operation.onOutcome { _ in continuation.resume() }
             }
             let told = node.outcomes.entries

@@ -1,4 +1,4 @@
-// What the tests of stale calls, gates, queues, redos and stacks share: races, and a target whose stack is small.
+// Helpers shared by the tests of stale calls, gates, queues, redos and stacks: races, and a target with a small stack.
 
 import CompositeOperations
 import CompositeOperationsTestSupport

@@ -1,4 +1,4 @@
-// What the sink for diagnostics is told.
+// The messages that the sink for diagnostics is told.
 
 import CompositeOperations
 import CompositeOperationsTestSupport

@@ -1,4 +1,4 @@
-// What the tests of this module share, beside what those of all do: sizes, and questions to outcomes.
+// Helpers shared by the tests of this module, beside the helpers of all tests: sizes, and questions to outcomes.
 
 import CompositeOperations
 import CompositeOperationsTestSupport

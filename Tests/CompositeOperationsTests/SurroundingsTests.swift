@@ -238,7 +238,7 @@ private final class Asking: ExecutionTarget {
             { try? alone.submit($0) },
         ]
         for (kind, stranger) in strangers.enumerated() {
-            // It waits for an operation, or, where what comes is one, by the scheduler's own means.
+            // The block waits for an operation, or, where the stranger is an operation, by the scheduler's own means.
             for isOurWait in kind < 3 ? [true, false] : [true] {
                 let (done, begins) = (try CompletionCounter(), Gate())
                 done.enter()
@@ -439,7 +439,7 @@ private final class Asking: ExecutionTarget {
             let ran = Count()
             let outer = operation(on: queue) {
                 let sync = COSyncOperation<Void>(on: target) { sync in
-                    // Who waits for the task waits for this, and the outer block for the sync operation.
+                    // A waiter for the task waits for this, and the outer block waits for the sync operation.
                     Task {
                         start(
                             COSyncOperation<Void>(on: queue) {
@@ -556,7 +556,7 @@ private final class Asking: ExecutionTarget {
                 let queue = COOperationQueue(runningLimit: limit, on: target)
                 let log = Log<String>()
                 let ask: @Sendable () -> Void = {
-                    // These have the slots, and their turns come behind the block below.
+                    // The operations submitted here have the slots, and their turns come behind the block below.
                     for index in 0..<limit { operation(on: queue) { log.add("\(index)") } }
                     syncOperation(on: queue) {
                         log.add("sync")

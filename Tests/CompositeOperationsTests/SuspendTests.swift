@@ -23,7 +23,7 @@ import Testing
         #expect(one.state == .suspended && one.isSuspended)
         #expect(one.start() && !one.start())
         #expect(one.state == .suspended && one.attempt == 1)
-        // Whatever its target had to do before has been done after this.
+        // Everything that its target had to do before has been done after this.
         try await operation {}.value
         #expect(runs.value == 0)
         #expect(one.resume() && !one.resume())
@@ -136,11 +136,11 @@ import Testing
             #expect(await eventually { outer.isSuspended })
             #expect(outer.resume())
             await scopes.next()
-            // It may begin before its registration has returned.
+            // The nested block may begin before its registration has returned.
             #expect(await eventually { !boxes.entries.isEmpty })
             let nested = boxes.entries[0]
             let all: [AnyOperation] = [outer, nested, inner]
-            // It may have run before the first toggle: then everything is refused from there on.
+            // The inner operation may have run before the first toggle: then everything is refused from there on.
             var closed: Set<Int> = []
             for index in toggles {
                 if closed.contains(index) {

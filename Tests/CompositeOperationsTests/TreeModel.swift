@@ -28,7 +28,7 @@ enum ModelEnding: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What has to come of a plan in which nothing is left to chance.
+/// The required result of a plan in which nothing is left to chance.
 struct TreeModel {
     /// One operation made for a node: with each run of the block around it there is another one.
     struct Expected: Equatable, CustomStringConvertible {
@@ -48,7 +48,7 @@ struct TreeModel {
     /// - Returns: nil: something is left to chance.
     static func of(_ plan: TreePlan) -> TreeModel? {
         guard plan.commands.isEmpty, !plan.displaces else { return nil }
-        // Who waits for a slot may be the first whose time is over.
+        // An operation that waits for a slot may be the first whose time is over.
         if plan.queue != nil, plan.nodes.contains(where: { $0.leaf?.isTimed == true }) { return nil }
         var evaluation = Evaluation()
         do {
@@ -82,7 +82,7 @@ extension TreePlan {
 
 private struct LeftToChance: Error {}
 
-/// What is known of an operation while the plan is gone through.
+/// The facts known of an operation while the plan is gone through.
 private final class Modelled {
     let node: TreePlan.Node
     /// Held by the evaluation, as all of them are.
@@ -93,13 +93,13 @@ private final class Modelled {
     /// The attempt in which its handler was called last.
     var asked = 0
     var ending: ModelEnding?
-    /// Those of the current epoch.
+    /// The children of the current epoch.
     var children: [Modelled] = []
     var hasThrown = false
     var hasFallenBack = false
     /// A resolver has no attempt left: its handler can do nothing again.
     var isExhausted = false
-    /// It goes on with the children that it has.
+    /// The operation goes on with the children that it has.
     var isAwakening = false
 
     init(_ node: TreePlan.Node, _ parent: Modelled?) {
@@ -289,7 +289,7 @@ extension TreePlan.Resolver {
 // MARK: - Whether a record makes sense
 
 extension TreeModel {
-    /// What contradicts the model, for a plan that leaves nothing to chance.
+    /// Returns the contradictions to the model, for a plan that leaves nothing to chance.
     func objections(to record: TreeRecord) -> [String] {
         var objections: [String] = []
         for (id, expected) in operations.sorted(by: { $0.key < $1.key }) {
@@ -317,7 +317,7 @@ extension TreeModel {
 }
 
 extension TreeRecord {
-    /// What must not be, whatever the plan and whatever came from outside.
+    /// Returns the violations of rules that hold for every plan, whatever came from outside.
     func objections(to plan: TreePlan) -> [String] {
         var all = objections
         for index in operations.indices where !operations[index].isForgotten {

@@ -40,7 +40,7 @@ struct TreePlan: Sendable {
 
     struct Leaf: Sendable {
         var form = Form.token
-        /// What its runs come to, one after another, also over several attempts of what is around it; the last one
+        /// The results of its runs, one after another, also over several attempts of the composites around it; the last one
         /// for ever.
         var steps: [Step] = [.finish]
         /// The end comes from elsewhere, when the block may have returned.
@@ -87,7 +87,7 @@ struct TreePlan: Sendable {
         var throwing = 0
         /// Its block closes its gate; somebody opens it later.
         var suspends = false
-        /// It has a completion closure.
+        /// The composite has a completion closure.
         var hasCompletion = false
     }
 
@@ -281,7 +281,7 @@ extension TreePlan.Resolver: CustomStringConvertible {
 // MARK: - Generators
 
 extension TreePlan {
-    /// What may come in a plan, beside what always may.
+    /// The parts that may come in a plan, beside the parts that always may.
     struct Kinds: Sendable {
         var hasCommands = false
         var hasQueue = false
@@ -303,7 +303,7 @@ extension TreePlan {
                 let command = Generator<Command> { Growth.command(&$0, nodes, in: kinds) }
                 plan.commands = try command.array(count: 0...6).value(from: &source)
             }
-            // Who has let go cannot open a gate any more.
+            // A run that has let go of its handles cannot open a gate any more.
             if !plan.suspends, plan.commands.isEmpty { plan.dropsHandles = source.isOne(in: 6) }
             if kinds.isVirtual {
                 plan.schedule = try Generator<[Int]>.array(of: .int(in: 0...7), count: 0...40).value(
@@ -361,7 +361,7 @@ private struct Growth: Sendable {
         if source.isOne(in: 8) {
             switch node.body {
             case .leaf(let leaf): node.isReadyMade = leaf.form == .token
-            // It has no closures then, and needs a value.
+            // A ready-made composite has no closures, and needs a value.
             case .composite(let composite):
                 node.isReadyMade = composite.handler == nil && !composite.hasCompletion && node.value != nil
             }

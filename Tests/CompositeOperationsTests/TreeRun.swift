@@ -10,7 +10,7 @@ import Glibc
 import PropertyTesting
 import Synchronization
 
-/// What trees run on.
+/// The environment in which trees run.
 protocol TreeEnvironment: Sendable {
     func target(_ target: TreePlan.Target) -> (any ExecutionTarget)?
     /// nil: where handlers run by default.
@@ -26,7 +26,7 @@ protocol TreeEnvironment: Sendable {
     var isSingleThreaded: Bool { get }
 }
 
-/// What happened.
+/// The record of a run.
 struct TreeRecord: Sendable {
     /// One operation.
     struct Operation: Sendable {
@@ -34,7 +34,7 @@ struct TreeRecord: Sendable {
         var parent: Int?
         /// Of the composite around it: which run of its block registered it.
         var epoch = 0
-        /// It was not taken in, and never started.
+        /// Not taken in, and never started.
         var isForgotten = false
         var hasClosures = true
         var blocks: [Block] = []
@@ -66,7 +66,7 @@ struct TreeRecord: Sendable {
     }
 
     var operations: [Operation] = []
-    /// What was seen while it happened, and should not be.
+    /// The violations seen during the run.
     var objections: [String] = []
 }
 
@@ -86,12 +86,12 @@ final class TreeRun: Sendable {
     static let commands = Count()
     static let blocks = Count()
 
-    /// What is known of one operation beside the record.
+    /// The facts known of one operation beside the record.
     private struct Known {
         var handle: AnyOperation?
         weak var weakHandle: AnyOperation?
         var isMade = false
-        /// What has no object yet.
+        /// The child, while it has no object yet.
         var plain: Child<Int>?
         /// Reads its result.
         var ending: (@Sendable () -> ModelEnding?)?
@@ -360,7 +360,7 @@ final class TreeRun: Sendable {
 
     // MARK: Blocks
 
-    /// What a block knows of itself.
+    /// The data that a block has about itself.
     private struct Entered {
         let operation: Int
         let block: Int
@@ -533,7 +533,7 @@ final class TreeRun: Sendable {
     ) -> @Sendable (any CompositeScope) throws -> Results<Int> {
         { [self, mark = Mark(live)] scope in
             try withExtendedLifetime(mark) {
-                // What was refused for being ready-made has no handle; nor has the composite a value then.
+                // A child refused for being ready-made has no handle; nor has the composite a value then.
                 switch try declare(composite, operation, in: scope) {
                 case .operation(let last)?: .value(of: last)
                 case .plain(let last)?: .value(of: last)
@@ -872,7 +872,7 @@ final class TreeRun: Sendable {
 
     // MARK: The end
 
-    /// What happened, when everything is over.
+    /// Returns the record, when everything is over.
     func record() -> TreeRecord {
         let (known, atCancel) = state.withLock { ($0.known, $0.begunAtCancel) }
         for (operation, runs) in atCancel where isOutOfReach(operation) {

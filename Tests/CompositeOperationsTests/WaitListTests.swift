@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// What can be done to a list.
+/// A call that can be made on a list.
 private enum Step: Hashable, Sendable {
     case append(mark: Int)
     /// The waiter that came so many after the first one that is left.

@@ -88,7 +88,7 @@ import Testing
         let second = await steps.next()
         #expect(errors.entries == [.wouldWaitForItself, .wouldWaitForItself])
         await tokens.next().finish()
-        // What was refused is as it was before.
+        // The refused operations are as they were before.
         #expect(late.start() && ready.start())
         #expect(await second.outcome.isFinished)
         #expect(await cascade.outcome.isFinished)

@@ -12,7 +12,7 @@ struct Campaign {
     private var random: SplitMix64
     private var totals = Totals()
 
-    /// What is counted.
+    /// The counts of a campaign.
     struct Totals {
         var runs = 0
         /// By the event that was aimed at.
@@ -26,7 +26,7 @@ struct Campaign {
         var effects = 0
     }
 
-    /// What is aimed at, in turn: while commands run, while a recovery does, while a replay does.
+    /// The events aimed at, in turn: while commands run, while a recovery does, while a replay does.
     private static let targets = "w c u ( x C d U v W < a D X . V".split(separator: " ").map {
         UInt8($0.utf8.first!)
     }

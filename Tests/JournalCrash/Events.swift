@@ -3,7 +3,7 @@
 import CommandJournal
 import Glibc
 
-/// What the program is about to do, or has done. In a recovery, small letters are capital.
+/// A step that the program is about to take, or has taken. In a recovery, small letters are capital.
 enum Event: String, CaseIterable {
     /// Records are about to be committed.
     case committing = "c"

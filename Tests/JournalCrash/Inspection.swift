@@ -91,7 +91,7 @@ struct Inspection {
         try compareAnswers(runs)
     }
 
-    /// What a caller was told is durable.
+    /// Checks that the answers told to callers are durable.
     private func compareAnswers(_ runs: [JournalRun]) throws {
         var outcomes: [String: JournalOutcome] = [:]
         for run in runs {
@@ -125,7 +125,7 @@ struct Inspection {
         }
     }
 
-    /// What of a command names it.
+    /// The part of a command that names it.
     private struct Name: Decodable {
         let job: String
         let number: Int

@@ -20,7 +20,7 @@ final class Ledger: Sendable {
 
     deinit { close(file) }
 
-    /// What is in the file.
+    /// The lines of the file.
     var lines: [String] { Self.lines(of: path) }
 
     /// - Parameter hasKey: without one, nobody knows whether this is the same work.

@@ -43,7 +43,7 @@ struct Entry: JournaledCommand {
     }
 }
 
-/// What one process has.
+/// The state of one process.
 final class Process: Sendable {
     nonisolated(unsafe) static var current: Process!
 
@@ -137,7 +137,7 @@ private func execute(
     } catch is TransactionFailure { answer("rolledBack") }
 }
 
-/// What was done and not undone is what the ledger says; what is in doubt aside.
+/// Replays, and checks that the work replayed is the work done and not undone by the ledger, apart from work in doubt.
 private func replay(
     _ journal: CommandJournal, _ process: Process, inDoubt: [CommandJournal.InDoubt]
 ) async throws {

@@ -14,7 +14,7 @@ private let worker = """
      "body":{"function":"load()","age":0.5},"stack":{"functions":["inner()","outer()"]}}
     """
 
-/// What there is of each kind, and what is left out.
+/// The items of each kind, and the numbers of items left out.
 private let text = """
     {"limit":1,"isOn":true,"omittedWaits":1200,
      "problems":[{"kind":"forgottenFinish","text":"a problem","ids":["#1"]}],

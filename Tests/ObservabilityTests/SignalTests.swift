@@ -157,7 +157,7 @@ private final class Flag: Sendable {
                 errors.send(errno)
             }
             let number = await numbers.next()
-            // It may not have come there yet.
+            // The thread may not have come there yet.
             let isSpinning = await eventually {
                 let stack = ThreadStack(of: number, limit: .seconds(Int64.max))
                 return stack.functions.contains { $0.contains("spins") }

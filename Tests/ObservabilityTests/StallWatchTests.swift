@@ -67,7 +67,7 @@ private func whileOneRuns(_ name: String, _ body: () async -> Void) async {
                 watch.stop()
                 hadTold.withLock { $0 = hasTold.withLock { $0 } }
             }
-            // It sleeps in its wait; or it is over, which is wrong.
+            // The thread sleeps in its wait; or the wait is over, which is wrong.
             let number = await numbers.next()
             #expect(await eventually { threadSleeps(Int(number)) || hadTold.withLock { $0 } != nil })
             leave.open()

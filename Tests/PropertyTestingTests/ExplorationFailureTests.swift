@@ -76,7 +76,7 @@ import Testing
                 await withCheckedContinuation { (_: CheckedContinuation<Void, Never>) in }
             } onCancel: {
                 cancelled.withLock { $0 += 1 }
-                // These are no steps of the schedule, which has ended.
+                // The tasks started here are no steps of the schedule, which has ended.
                 for _ in 0..<3 { Task { cancelled.withLock { $0 += 1 } } }
             }
         }

@@ -114,7 +114,7 @@ func failing(
     throw NothingFound()
 }
 
-/// What was run of a body that holds; that it fails is an issue.
+/// The coverage of a body that holds; that it fails is an issue.
 func covered(
     options: ExplorationOptions = ExplorationOptions(), _ body: @escaping @Sendable () async throws -> Void,
     sourceLocation: SourceLocation = #_sourceLocation

@@ -68,7 +68,7 @@ import Testing
         let options = ExplorationOptions(departures: 0, random: 10_000)
         let body = subject.body(isFaulty: true)
         let failure = try await failing(options: options) {
-            // What has nothing to do with the fault makes many decisions.
+            // Tasks that have nothing to do with the fault make many decisions.
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<4 { group.addTask { for _ in 0..<6 { await Task.yield() } } }
                 group.addTask { try await body() }

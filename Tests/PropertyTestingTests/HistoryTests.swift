@@ -1,4 +1,4 @@
-// What a history records of correct objects has an order, and what it records of a broken one has none.
+// A history recorded of correct objects has an order, and a history recorded of a broken object has none.
 
 import Glibc
 import PropertyTesting

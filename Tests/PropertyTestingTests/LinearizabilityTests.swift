@@ -140,7 +140,7 @@ import Testing
     private static func long(_ count: Int) -> [QueueCall] {
         var (queue, random) = ([Int](), SplitMix64(seed: 5))
         return (0..<count).map { number in
-            // It takes effect at 10 times its number, and overlaps the one before, the one after, or both.
+            // The call takes effect at 10 times its number, and overlaps the call before, the call after, or both.
             let called = 10 * number - Int(random.next() % 8)
             let returned = 10 * number + Int(random.next() % 8)
             if random.next() % 2 == 0, queue.count < 20 {

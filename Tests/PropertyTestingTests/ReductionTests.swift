@@ -30,7 +30,7 @@ private actor Place {
     }
 }
 
-/// What a task of a small program does.
+/// An action of a task in a small program.
 enum Action: Equatable, Sendable {
     case local, yields, note(Int), noteTwice(Int), noteAtBoth, pass, open, awaitFirst, group, lateGroup,
         detached, beside
@@ -104,7 +104,7 @@ private struct Program: Sendable {
 }
 
 @Suite(.inTurn, .watched(.seconds(240))) struct ReductionTests {
-    /// What is found out, and how many schedules were run; nil: there are too many.
+    /// Returns the outcomes found, and how many schedules were run; nil: there are too many.
     private func outcomes(of program: Program, _ sharing: Sharing) async -> (Set<[[Int]]>, count: Int)? {
         let outcomes = Locked<Set<[[Int]]>>([])
         let options = ExplorationOptions(departures: nil, limit: 1_200, random: 0, sharing: sharing)

@@ -155,7 +155,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
         let text = try text(of: result)
         let child = try #require(text.firstMatch(of: /child process (\d+), which is killed/)?.output.1)
         let identifier = try #require(pid_t(child))
-        // It belongs to another parent now, which may take its time to bury it.
+        // The child belongs to another parent now, which may take its time to reap it.
         let stat = "/proc/\(identifier)/stat"
         while let text = contents(of: stat), !text.contains(") Z") { sched_yield() }
     }

@@ -1,4 +1,4 @@
-// What does not wait does not leave its actor: a hop is two enqueues, and others come in between.
+// A call that does not wait does not leave its actor: a hop is two enqueues, and others come in between.
 
 import CompositeOperationsTestSupport
 import Scheduling

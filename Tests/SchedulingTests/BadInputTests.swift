@@ -1,4 +1,4 @@
-// What callers do wrong: every way to submit to a scheduler that is shut down, arguments that are not possible,
+// Mistakes of callers: every way to submit to a scheduler that is shut down, arguments that are not possible,
 // and misuse that stops the process with a sentence. ConfigurationTests and ShutdownTests have the rest.
 
 import CScheduler
@@ -35,7 +35,7 @@ private enum Way: CaseIterable, Sendable {
     }
 }
 
-/// What the functions below were called with.
+/// The numbers of calls of the functions below.
 private let cRuns = Count()
 private let cFinals = Count()
 
@@ -241,7 +241,7 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
     }
 }
 
-/// What a process wrote to its standard error before it was stopped.
+/// Returns the text that a process wrote to its standard error before it was stopped.
 func sentence(_ result: ExitTest.Result?) -> String {
     String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
 }

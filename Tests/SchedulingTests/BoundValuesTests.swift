@@ -17,7 +17,7 @@ private enum Local {
 
 private final class Marker: Sendable {}
 
-/// What is answered with none bound, with one, with two, with one again, and with none.
+/// Returns the answers with no value bound, with one, with two, with one again, and with none.
 private func answers() -> [Bool] {
     var answers = [BoundValues.areHere]
     Local.$number.withValue(1) {

@@ -148,7 +148,7 @@ extension Stress {
             }
         }
 
-        /// What a worker keeps back is bounded, however long operations of one counter come in a row.
+        /// The number that a worker keeps back is bounded, however long operations of one counter come in a row.
         @Test func `a long chain counts as the few operations that are outstanding`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 let counter = try CompletionCounter()
@@ -310,7 +310,7 @@ extension Stress {
             try scheduler.shutdown()
         }
 
-        /// What was entered in advance and not used is given back, however many that is.
+        /// Entries made in advance and not used are given back, however many there are.
         @Test func `any number of submissions to the body's own counter completes`() async throws {
             let scheduler = try Scheduler(.workers(2))
             await forAll(.array(of: .int(in: 0...200), count: 1...20), cases: scaled(200)) { numbers in

@@ -1,4 +1,4 @@
-// What a scheduler is made of: the number of workers, the environment, names, and refusals.
+// The configuration of a scheduler: the number of workers, the environment, names, and refusals.
 
 import Glibc
 import PropertyTesting

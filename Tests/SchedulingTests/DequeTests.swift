@@ -14,7 +14,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// What a thread asks of a deque.
+/// A request of a thread to a deque.
 private enum Step: Hashable, Sendable {
     case push(Range<Int>)
     case pop
@@ -33,7 +33,7 @@ private let bulks = Generator<Int>.frequency([
     (6, .int(in: 1...3)), (2, .int(in: 60...130)), (1, .int(in: 200...700)),
 ])
 
-/// What an owner does: pushes so many, or (negative) pops so many.
+/// The steps of an owner: pushes so many, or (negative) pops so many.
 private let strides = Generator<Int>.oneOf([bulks, bulks.map { -$0 }])
 
 /// The deque as a list: oldest first.

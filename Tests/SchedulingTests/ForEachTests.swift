@@ -177,7 +177,7 @@ private let hugeRanges: [(UInt64, UInt64)] = [
     (0xFFFF_FFFF, 1), (0x1_0000_0000, 1), (0x1_0000_0001, 1),
 ]
 
-/// What became of a range that was submitted through the C interface.
+/// The record of a range that was submitted through the C interface.
 private final class RangeRecord: @unchecked Sendable {
     // Unchecked: `holds` is written before the range is submitted.
     let runs: Runs

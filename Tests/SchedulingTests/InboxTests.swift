@@ -12,7 +12,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// What a thread asks of an inbox.
+/// A request of a thread to an inbox.
 private enum Step: Hashable, Sendable {
     case append(Range<Int>)
     case take(room: Int)
@@ -20,7 +20,7 @@ private enum Step: Hashable, Sendable {
     case close
 }
 
-/// What it answers.
+/// The answer of an inbox.
 private enum Answer: Hashable, Sendable {
     case appended, refused, closed
     case took([Int])

@@ -258,7 +258,7 @@ extension Stress {
             #expect(operations.value == 1)
         }
 
-        /// Whoever takes the second branch after the shutdown began is told to cancel, and must run it all the same.
+        /// A thread that takes the second branch after the shutdown began is told to cancel, and must run it all the same.
         @Test(arguments: [1, 2, 4])
         func `a shutdown that cancels leaves no join without its branch`(workers: Int) throws {
             for _ in 0..<scaled(50) {

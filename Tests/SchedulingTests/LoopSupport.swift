@@ -1,4 +1,4 @@
-// What the tests of forEach, map and reduce share.
+// Helpers shared by the tests of forEach, map and reduce.
 
 import PropertyTesting
 import Scheduling

@@ -1,4 +1,4 @@
-// What an observer is told: each worker's events are those of one life, in their order, and an observer that
+// The events that an observer is told: each worker's events are the events of one life, in order, and an observer that
 // was replaced is let go after its last call.
 
 import CScheduler
@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// What one observer was told.
+/// The events that one observer was told.
 private final class Log: Sendable {
     private struct State {
         var events: [UInt32: [csched_event]] = [:]

@@ -27,7 +27,7 @@ private func number(of operation: csched_operation) -> Int {
     return isWhole ? Int(bits) - 1 : torn
 }
 
-/// What is read instead of the number of an operation whose words do not belong together.
+/// The value read instead of the number of an operation whose words do not belong together.
 let torn = -1
 
 private func reading(room: Int, _ read: (UnsafeMutablePointer<csched_operation>) -> Int) -> [Int] {
@@ -141,7 +141,7 @@ final class TestInbox: @unchecked Sendable {
     var isEmpty: Bool { csched_test_inbox_is_empty(inbox) }
 }
 
-/// Who took which number how often: memory of its own for each taker, so that noting orders nothing.
+/// The counts of takes, by taker and number: memory of its own for each taker, so that noting orders nothing.
 final class Tally: @unchecked Sendable {
     // Unchecked: each taker writes its own part, and reading comes after all have ended.
     private let times: UnsafeMutablePointer<UInt8>

@@ -7,7 +7,7 @@ import Scheduling
 import PropertyTestingSupport
 import Testing
 
-/// What became of the closures that were submitted, seen from outside.
+/// The fate of the closures that were submitted, seen from outside.
 private final class Ledger: Sendable {
     let offered = Count()
     let accepted = Count()

@@ -40,7 +40,7 @@ private final class Folder: Sendable {
 
     func write(_ text: String, to name: String) throws { try write(Array(text.utf8), to: name) }
 
-    /// What a process of these memberships may use.
+    /// Returns the quota of a process of these memberships.
     func quota(membership: String) throws -> UInt32 {
         try write(membership, to: "membership")
         return csched_sizing_quota(path + "/membership", path)

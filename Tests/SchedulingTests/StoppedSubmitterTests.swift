@@ -32,7 +32,7 @@ extension Stress {
 nonisolated(unsafe) private var stopped: Int32 = -1
 nonisolated(unsafe) private var goOn: Int32 = -1
 
-/// What the stopped thread and its controller share. C operations and no closures: a closure's memory comes
+/// The state that the stopped thread and its controller share. C operations and no closures: a closure's memory comes
 /// from malloc, whose locks a stopped thread may hold.
 private final class Shared: Sendable {
     nonisolated(unsafe) let scheduler: OpaquePointer

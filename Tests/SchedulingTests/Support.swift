@@ -1,4 +1,4 @@
-// What the tests of this module share: sizes, counts that threads may touch, and questions to the kernel
+// Helpers shared by the tests of this module: sizes, counts that threads may touch, and questions to the kernel
 // about threads.
 
 import CScheduler

@@ -364,7 +364,7 @@ extension Stress {
                 let full = try memoryInUse()
                 for timer in timers { #expect(timer.cancel()) }
                 timers = []
-                // What a sweep leaves, and what has not been swept yet.
+                // Allows for the memory that a sweep leaves, and for the memory that has not been swept yet.
                 #expect(try eventually { try memoryInUse() - before < (full - before) / 20 + 1_000_000 })
             }
         }

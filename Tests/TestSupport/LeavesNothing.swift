@@ -39,10 +39,10 @@ package struct LeavesNothingTrait: SuiteTrait, TestTrait, TestScoping {
 
     #if DEBUG
         private static let path = getenv("CENSUS").map { String(cString: $0) }
-        /// What is left of tests of which that has been said.
+        /// The leftovers of earlier tests, already reported.
         private static let known = Locked<[String: Int]>([:])
 
-        /// What the test has held goes with its frame, and what others hold a moment later.
+        /// Returns the instances left behind. Objects that the test held go with its frame; objects held by others go a moment later.
         private static func leftovers() async -> [String] {
             let known = known.withLock { $0 }
             let end = ContinuousClock.now + .seconds(5)

@@ -2,7 +2,7 @@
 
 import PropertyTesting
 
-/// What one side hands to the other, which waits for it, even if it is cancelled: letters, in the order in which they were sent.
+/// A mailbox: one side sends letters; the other waits for them, even if it is cancelled, and gets them in the order of sending.
 package final class Mail<Letter: Sendable>: Sendable {
     private struct State {
         var letters: [Letter] = []

@@ -3,7 +3,7 @@
 package import Glibc
 import PropertyTesting
 
-/// What the stacks of the specification's tests have, in bytes: of the 8 MiB that threads have, one sixteenth.
+/// The size of the stacks in the specification's tests, in bytes: one sixteenth of the 8 MiB that threads have.
 package let smallStack = 512 << 10
 
 /// Starts a thread with a small stack, which the caller joins or detaches.

@@ -19,14 +19,14 @@ package let testLimit: Duration = .seconds(240) * max(1, stressScale) * (isSanit
 /// For code that blocks its thread: it must not take those that other tests need.
 package let elsewhere = DispatchQueue(label: "elsewhere", attributes: .concurrent)
 
-/// What happened, in order.
+/// A log of events, in order.
 package final class Log<Entry: Sendable>: Sendable {
     private let storage = Locked<[Entry]>([])
     package init() {}
     package var entries: [Entry] { storage.withLock { $0 } }
     package func add(_ entry: Entry) { storage.withLock { $0.append(entry) } }
 
-    /// What happened since this was last asked.
+    /// Returns the events since the last call.
     package func take() -> [Entry] {
         storage.withLock { entries in
             defer { entries = [] }

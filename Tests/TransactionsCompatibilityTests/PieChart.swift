@@ -43,7 +43,7 @@ class PieChart: Transactable {
         }
     }
 
-    // It does not throw, though the requirement may.
+    // This hook does not throw, though the requirement may.
     func onBegin(transaction: Transaction) {
         calls.append("begin")
         lastBegun = transaction

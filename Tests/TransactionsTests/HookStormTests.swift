@@ -1,4 +1,4 @@
-// Whatever hooks do, each member has each of its hooks once: Q3, Q4, Q10 and Q11 on random trees.
+// Each member has each of its hooks once, whatever hooks do: Q3, Q4, Q10 and Q11 on random trees.
 
 import CompositeOperationsTestSupport
 import PropertyTesting
@@ -11,7 +11,7 @@ private enum Call: Int, CaseIterable {
     case begin, commit, rollback, join, create, leave, move, drop
 }
 
-/// What one hook of one member does, the first time that it is called.
+/// The action of one hook of one member, the first time that the hook is called.
 private struct Prank {
     var member: Int
     var hook: Hook

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Transactions
 
-/// What a program does; members are named by a number, modulo how many there are.
+/// A step of a program; members are named by a number, modulo how many there are.
 indirect enum Step {
     case write(Int, Int)
     case create(below: Int)

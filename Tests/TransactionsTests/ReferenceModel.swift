@@ -1,18 +1,18 @@
-// What a tree of members does, said without hooks, links and logs: a value, of which a copy is a savepoint.
+// The behaviour of a tree of members, stated without hooks, links and logs: a value, of which a copy is a savepoint.
 
 struct ReferenceModel {
-    /// What a rollback takes back.
+    /// The state that a rollback takes back.
     struct State {
         var numbers = [0]
         var parent: [Int?] = [nil]
         var children: [[Int]] = [[]]
-        /// Those that left, in order.
+        /// The members that left, in order.
         var departed: [Int] = []
         var doom: Int?
     }
 
     var state = State()
-    /// These are facts: no rollback changes them.
+    /// Facts: no rollback changes them.
     var isAlive = [true]
     private(set) var createdBelow: [Int?] = [nil]
     private(set) var detached: Set<Int> = []

@@ -14,7 +14,7 @@ enum Hook: String, CaseIterable {
     case begin, validate, commit, rollback
 }
 
-/// What hooks were called, of all members that share it.
+/// The hook calls of all members that share the trace.
 final class Trace {
     var calls: [String] = []
     func take() -> [String] {

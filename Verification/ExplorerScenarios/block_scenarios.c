@@ -128,7 +128,7 @@ static void busy_main(void)
 }
 MAIN(busy)
 
-// It goes on while the watch looks at it: it has its seat still, or knows that it has none.
+// The worker goes on while the watch looks at it: it still has its seat, or knows that it has none.
 static void goes_on(csched_function body)
 {
     world_open_with_spares(1, 1);
@@ -170,7 +170,7 @@ MAIN(goes_on_late_announced)
 static void goes_on_late_unannounced_main(void) { goes_on_late(blocks); }
 MAIN(goes_on_late_unannounced)
 
-// It has no seat, goes on, submits, and waits: the new one sleeps, and has to come.
+// The worker has no seat, goes on, submits, and waits: the new one sleeps, and has to come.
 static void submits_without_seat(csched_function body)
 {
     world_open_with_spares(1, 1);
@@ -215,7 +215,7 @@ static void submits_late_main(void)
 }
 MAIN(submits_late)
 
-// What it submits would be its own next step; then it says that it blocks, as the other worker falls asleep.
+// The body submits its own next step; then it says that it blocks, as the other worker falls asleep.
 static void submits_1_and_blocks_announced(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -279,7 +279,7 @@ static void wait_main(void)
 }
 MAIN(wait)
 
-// What runs nested is called through the embedder, in the waiting thread; strangers are not run.
+// Operations that run nested are called through the embedder, in the waiting thread; strangers are not run.
 static int isolated; // plain: of one thread
 
 static void isolate(void (*body)(void *), void *context)
@@ -359,7 +359,7 @@ static void anybody_main(void)
 }
 MAIN(anybody)
 
-// What belongs to the wait lies in another worker's deque, whose body cannot go on without it: the wait takes
+// The wait's operation lies in another worker's deque, whose body cannot go on without it: the wait takes
 // that, and not what lies behind it.
 static void offers_and_passes_gate_1(void *context, void *extra, csched_disposition disposition)
 {
@@ -545,7 +545,7 @@ static void announced_twice_main(void)
 }
 MAIN(announced_twice)
 
-// It was replaced before it announces that it blocks.
+// The worker was replaced before it announces that it blocks.
 static void blocks_and_announces(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -789,7 +789,7 @@ static void silent_main(void)
 }
 MAIN(silent)
 
-// It falls silent while the worker, the last one, begins what blocks.
+// The watch falls silent while the worker, the last one, begins what blocks.
 static void falls_silent_main(void)
 {
     world_open_with_spares(1, 1);
@@ -926,7 +926,7 @@ static void reserve_at_end_main(void)
 }
 MAIN(reserve_at_end)
 
-// What is let go is hired again.
+// A worker that is let go is hired again.
 static void again_main(void)
 {
     world_open_with_spares(1, 1);

@@ -14,7 +14,7 @@
 
 enum { FIRST = 2, CHILDREN = 5 };
 
-// What became of a child that was taken. Under the lock.
+// The state of a child that was taken. Under the lock.
 typedef enum { PLAIN, WAITS, POSTED, RUNS, ENDED, GIVEN_UP } part;
 
 typedef struct {
@@ -50,7 +50,7 @@ static void *context_of(int number) { return (void *)(intptr_t)(number + 1); }
 
 // MARK: The embedder
 
-// Those of a range have none.
+// Returns the value of a child; the children of a range have none.
 static uint64_t value_of(csched_child *child)
 {
     if ((child->flags & CSCHED_CHILD_SHARES) != 0) {
@@ -486,7 +486,7 @@ static void looks(void)
     unlock_embedder();
 }
 
-// What has not begun does not begin any more.
+// Gives all up: children that have not begun do not begin any more.
 static void gives_up(void)
 {
     lock_embedder();
@@ -710,7 +710,7 @@ static void in_hand_look_main(void)
 }
 MAIN(in_hand_look)
 
-// It waits in a way of its own, which nobody is told of: the sentry takes the step, or the watch's spare.
+// Waits in a way of its own, which nobody is told of: the sentry takes the step, or the watch's spare.
 static void waits_untold(int number)
 {
     if (number == 0) {
@@ -797,7 +797,7 @@ MAIN(range_in_hand_sentry)
 static void range_in_hand_watch_main(void) { range_in_hand_untold(1, 1); }
 MAIN(range_in_hand_watch)
 
-// Who has a handle asks under no lock, and reads the value (P51).
+// Asks by a handle, under no lock, and reads the value (P51).
 static void asks_for_the_first(void)
 {
     gate_pass(&gates[3]);
@@ -840,7 +840,7 @@ MAIN(group_handle)
 static void cascade_handle_main(void) { with_a_handle(true); }
 MAIN(cascade_handle)
 
-// What the release of a block gives up does not begin.
+// Steps that the release of a block gives up do not begin.
 static void gives_the_next_up(int number)
 {
     if (number == 0) {
@@ -1075,7 +1075,7 @@ static void fair_main(void)
 
 MAIN(fair)
 
-// It comes while the first step runs: four more are too many before it.
+// The other operation comes while the first step runs: four more are too many before it.
 static void lets_the_other_come(int number)
 {
     if (number == 0) {

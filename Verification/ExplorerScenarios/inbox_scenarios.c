@@ -82,7 +82,7 @@ static void check(void)
     csched_reclaim_destroy(domain);
 }
 
-// Who goes on takes everything but what the stopped one has in its hand.
+// Threads that go on take everything but what the stopped one has in its hand.
 static void check_frozen(int frozen) { (void)frozen; }
 
 static void appends_one_by_one(void *unused)

@@ -306,7 +306,7 @@ static void leapfrog_main(void)
 }
 MAIN(leapfrog)
 
-// It runs no branch that another body has forked.
+// A joiner runs no branch that another body has forked.
 static int joiner; // plain: the thread that waits, or -1
 static int other_branch;
 
@@ -448,7 +448,7 @@ static void outside_main(void)
 }
 MAIN(outside)
 
-// It sleeps while its branches take their time.
+// The joiner sleeps while its branches take their time.
 static void branch_behind_gate(void *context);
 static void joins_behind_gate(void) { joins_with(branch_behind_gate, branch_behind_gate); }
 

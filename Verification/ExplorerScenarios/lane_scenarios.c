@@ -162,7 +162,7 @@ static void fair_main(void)
 }
 MAIN(fair)
 
-// What was refused leaves nothing behind, at the latest when the lane goes.
+// A refused operation leaves nothing behind, at the latest when the lane goes.
 static void refused_main(void)
 {
     open_lane(1);

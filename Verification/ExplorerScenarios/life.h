@@ -22,7 +22,7 @@ void looks_around(int number, csched_disposition disposition);
 void stays_quiet(void *context, void *extra, csched_disposition disposition);
 /// For a moment nothing may start: stays_quiet would fail.
 void be_quiet(void);
-/// What suspend promises: when nothing runs, nothing starts.
+/// Checks the promise of suspend: when nothing runs, nothing starts.
 void suspends_and_resumes(void);
 
 /// Lets time pass, for the watch to look. Others may go on at any time meanwhile, and so may the caller.
@@ -39,7 +39,7 @@ void expect_accepted(int count, bool cancelling);
 void shut_down(uint64_t timeout_ns);
 void shuts_down(void);
 void closes(void);
-/// It opens the gate 0.
+/// Opens the gate 0 when a worker has ended.
 void watch_the_end_of_a_worker(void);
 
 #endif

@@ -63,7 +63,7 @@ static void suspend_two_main(void)
 }
 MAIN(suspend_two)
 
-// What came while suspended runs after resume, on all workers: 0 waits for 1.
+// Operations submitted while suspended run after resume, on all workers: 0 waits for 1.
 static void resume_main(void)
 {
     world_open_workers(2);

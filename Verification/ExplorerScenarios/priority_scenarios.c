@@ -1024,7 +1024,7 @@ static void suspend_two_main(void)
 }
 MAIN(suspend_two)
 
-// What came while it was suspended, runs afterwards.
+// Operations submitted while suspended run afterwards.
 static void resume_main(void)
 {
     world_open_workers(2);
@@ -1199,7 +1199,7 @@ static void shrink_main(void)
 }
 MAIN(shrink)
 
-// It goes, and its deques with it, while the one that stays is busy.
+// A worker goes, and its deques with it, while the one that stays is busy.
 static void leave_main(void)
 {
     quiet = 0;
@@ -1218,7 +1218,7 @@ static void leave_main(void)
 }
 MAIN(leave)
 
-// It goes, and there is no memory for handing over what it has: it runs that itself.
+// A worker goes, and there is no memory for handing over what it has: it runs that itself.
 static void submits_1_high_and_waits_for_gate_1(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -1265,7 +1265,7 @@ static void replaced_main(void)
 }
 MAIN(replaced)
 
-// It goes on without a seat, and goes into reserve with what it has submitted.
+// The worker goes on without a seat, and goes into reserve with what it has submitted.
 static void blocks_and_submits(void *context, void *extra, csched_disposition disposition)
 {
     gate_pass(&gates[0]);
@@ -1494,7 +1494,7 @@ MAIN(nested)
 static void nested_two_main(void) { nest_on(2); }
 MAIN(nested_two)
 
-// What it waits for lies in the deque of the other worker, which is busy.
+// The wait's operation lies in the deque of the other worker, which is busy.
 static void submits_inner_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     submit_at(of_inner(1, has_high_priority), HIGH);
@@ -1589,7 +1589,7 @@ static void lane_in_background_main(void)
 }
 MAIN(lane_in_background)
 
-// It was hurried once: the next time again.
+// A lane that was hurried once is hurried again the next time.
 static void hurry_again_main(void)
 {
     open_in_turn();

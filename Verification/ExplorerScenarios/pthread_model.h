@@ -34,7 +34,7 @@ void pthread_model_fork(bool as_child);
 #define pthread_attr_getstack(attributes, low, size) ((void)(attributes), (void)(low), (void)(size), 1)
 #define pthread_attr_destroy(attributes) ((void)(attributes), 0)
 #define pthread_atfork(prepare, parent, child) (pthread_model_at_fork((prepare), (parent), (child)), 0)
-// Whoever comes first has done it: nothing that the core does once is seen by another thread before.
+// The first thread to come has done it: nothing that the core does once is seen by another thread before.
 #define pthread_once(once, function) ((void)(once), (function)(), 0)
 #define pthread_key_create(key, destructor) pthread_model_key_create((key), (destructor))
 #define pthread_setspecific(key, value) ((void)(key), pthread_model_setspecific(value))

@@ -344,7 +344,7 @@ static void fall_asleep_setup(void)
     (void)explorer_spawn("worker", falls_asleep, NULL);
 }
 
-// What was appended is counted while a chunk is added.
+// Counts what was appended while a chunk is added.
 static void counts(void *unused)
 {
     (void)unused;

@@ -154,7 +154,7 @@ static void together_main(void)
 }
 MAIN(together)
 
-// What is set later fires by itself, and not too early; undisturbed, in order and in time.
+// Timers set for later fire by themselves, and not too early; undisturbed, in order and in time.
 static uint64_t due_at[ITEMS_MOST];
 static int fired;
 static bool is_disturbed;
@@ -273,7 +273,7 @@ static void memory_main(void)
     world_close();
 }
 
-// It runs out while a timer fires, which waits until there is some again.
+// Memory runs out while a timer fires, which waits until there is some again.
 static void memory_later_main(void)
 {
     open_timers(1);
@@ -784,7 +784,7 @@ static void close_burst_main(void)
 }
 MAIN(close_burst)
 
-// What is told at the end is told on the timers' thread, which cannot wait for itself.
+// Timers are told of the end on the timers' thread, which cannot wait for itself.
 static bool was_there;
 
 static void shuts_down_inside(void *context, void *extra, csched_disposition disposition)
@@ -890,8 +890,8 @@ static void free_main(void)
     }
 }
 
-// Those who set and cancel keep nothing but what is theirs. A worker may stop with the operation, and the
-// timers' thread with all of them.
+// A stopped setter or canceller keeps nothing but its own timer. A worker may stop with the operation, and
+// the timers' thread with all of them.
 static void free_check_frozen(int frozen)
 {
     if (frozen != 4 && frozen != 5) {
@@ -926,7 +926,7 @@ MAIN(ticks)
 
 enum { ENTRIES = 24 };
 
-// Whatever is in it is taken when its tick has come, once, and it is told when that is.
+// An entry is taken when its tick has come, once, and the wheel tells when that is.
 static void wheel_main(void)
 {
     static csched_wheel wheel;

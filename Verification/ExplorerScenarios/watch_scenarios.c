@@ -38,7 +38,7 @@ static void pass_time_until_replaced(void)
 
 // MARK: Seats
 
-// What comes after it is not explored.
+// Calms the explorer: the steps after it are not explored.
 static void calms(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -356,7 +356,7 @@ static void ends_arming_main(void)
 }
 MAIN(ends_arming)
 
-// What the observer submits then blocks: the watch looks at it, and takes the seat.
+// The observer then submits an operation that blocks: the watch looks at it, and takes the seat.
 static void submits_as_it_is_woken_again(void *unused, csched_event event, uint32_t worker)
 {
     (void)unused;
@@ -392,7 +392,7 @@ static void ends_armed_main(void)
 }
 MAIN(ends_armed)
 
-// It goes into reserve when nobody is to come any more.
+// The worker goes into reserve when nobody is to come any more.
 static void ends_in_reserve_main(void)
 {
     open_and_stop();

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// What an operation is a part of; at most 16.
+/// The kind of work that an operation is a part of; at most 16.
 typedef enum {
     STRESS_SINGLE,
     STRESS_BULK,
@@ -37,7 +37,7 @@ typedef enum {
 
 const char *stress_kind_name(stress_kind kind);
 
-/// What a check found. All but the first three are defects.
+/// The findings of a check. All but the first three are defects.
 typedef struct {
     uint64_t operations;
     uint64_t ran;

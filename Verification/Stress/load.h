@@ -31,7 +31,7 @@ typedef struct {
     _Atomic(uint64_t) expected;
 } stress_lane;
 
-/// What an operation of a lane needs to find.
+/// The data that an operation of a lane needs to find.
 typedef struct {
     stress_producer *producer;
     stress_lane *lane;
@@ -84,7 +84,7 @@ void stress_load_destroy(stress_load *load, stress_tally *tally);
 uint64_t stress_load_progress(const stress_load *load);
 void stress_load_describe(const stress_load *load);
 
-// What shots use.
+// Used by the shots.
 
 /// One shot, of at most STRESS_SHOT operations.
 enum { STRESS_SHOT = 4096 };

@@ -83,7 +83,7 @@ static inline bool csched_disturb_after(bool result)
 #undef csched_cas
 #undef csched_cas_weak
 
-// What is next after a read-modify-write that tells more than yes or no is another access, or plain code of
+// After a read-modify-write that tells more than yes or no comes another access, or plain code of
 // this thread alone: a yield in front of each is enough there.
 #define csched_before(access) (csched_disturb(), (access))
 

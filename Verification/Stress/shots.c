@@ -253,7 +253,7 @@ void stress_shot_visitor(stress_producer *producer)
     pthread_join(thread, NULL);
 }
 
-// What is submitted after a suspension does not start before the resume; and the resume wakes somebody.
+// Operations submitted after a suspension do not start before the resume; and the resume wakes somebody.
 void stress_shot_suspended(stress_producer *producer)
 {
     uint32_t count = 1 + stress_below(&producer->random, BULK_MOST);

@@ -8,8 +8,8 @@
 /// Exit status of a program that hung, or was interrupted.
 #define STRESS_HUNG 3
 
-/// What the watchdog asks: how far the work is (any number that changes), and where it stands (called once,
-/// before the end; prints).
+/// The questions of the watchdog: how far the work is (any number that changes), and where it stands (called
+/// once, before the end; prints).
 typedef struct {
     uint64_t (*progress)(void);
     void (*describe)(void);

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What became of one mutant.
+/// The outcome for one mutant.
 struct Outcome: Codable {
     enum Verdict: String, Codable {
         case killed
@@ -37,10 +37,10 @@ struct Effort: Codable, Equatable {
     var isNear = false
     /// Whether no thread is stopped for ever: a round that is to be short leaves that out.
     var isShort = false
-    /// Those alone are run, and all of them; nil: all there are.
+    /// The scenarios that alone are run, and all of them; nil: all there are.
     var scenarios: [String]?
 
-    /// What the explorer is called with.
+    /// Returns the arguments of the explorer.
     func arguments(jobs: Int) -> [String] {
         [
             "--jobs", "\(jobs)", "--bound", "\(bound)", "--random", "\(random)", "--limit", "\(limit)",

@@ -83,7 +83,7 @@ final class ActorPeer: HandWrittenPeer {
     }
 }
 
-/// What the gates ask before they let anybody in: another thread may change it.
+/// The condition that the gates check before they admit a call: another thread may change it.
 private final class Condition: Sendable {
     private let holds: Atomic<Bool>
 

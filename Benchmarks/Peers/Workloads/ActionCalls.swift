@@ -35,7 +35,7 @@ func actionCalls<Form: ActionForm>(_ form: Form.Type, _ workload: String, thread
         from: start, to: stop, workload, works, refused, admitted.load(ordering: .relaxed))
 }
 
-/// What is done while an action runs. The memory is protected by nothing else: two at a time would lose a mark.
+/// The work of an action. The memory is protected by nothing else: two calls at a time would lose a mark.
 ///
 /// Sendable: see there.
 final class ActionWork: @unchecked Sendable {

@@ -44,7 +44,7 @@ func startsOnBusyPool(
     return sample
 }
 
-/// What keeps a pool busy.
+/// The operations that keep a pool busy.
 final class Occupation: Sendable {
     private let isOver = Atomic(false)
     private let runsOfEach: Slots

@@ -12,7 +12,7 @@ func chainOfSubmissions<P: Pool>(_ pool: P, steps: Int) -> Sample {
     return Sample(from: start, to: stop, operations: steps, checksum: end.value)
 }
 
-/// Whoever waits for the end keeps pool and end alive.
+/// A step of the chain. The thread that waits for the end keeps pool and end alive.
 private struct ChainStep<P: Pool>: Job {
     unowned(unsafe) let pool: P
     let step: Int
@@ -67,7 +67,7 @@ struct SerialStep: Job {
     }
 }
 
-/// What the last operation leaves for the thread that waits.
+/// The result that the last operation leaves for the thread that waits.
 ///
 /// Sendable: written before the semaphore is signalled, read after it was waited for.
 final class ChainEnd: @unchecked Sendable {

@@ -1,7 +1,7 @@
 import BenchmarkCore
 import Synchronization
 
-/// What one writes by hand around closures to make a group of them: a flag that is looked at before each begins,
+/// A group of closures, as written by hand: a flag that is looked at before each begins,
 /// and a handle with a state for each.
 final class HandMadeGroup: @unchecked Sendable {
     // Unchecked: `children` is complete before the group is cancelled.

@@ -1,6 +1,6 @@
 import BenchmarkCore
 
-/// What the steps of W16 and the changes of W21 work on. It remembers in which order they came.
+/// The state that the steps of W16 and the changes of W21 work on. It remembers in which order they came.
 ///
 /// Sendable: one task at a time uses it.
 final class Ledger: @unchecked Sendable {

@@ -69,7 +69,7 @@ struct LiveBytes {
         return sample
     }
 
-    /// What stays: a pool that reclaims on a thread of its own, or after a grace period, gets 50 ms for it.
+    /// Returns the bytes that stay: a pool that reclaims on a thread of its own, or after a grace period, gets 50 ms for it.
     private static func settled() -> Int {
         sleep(until: now_ns() + 50_000_000)
         return now()

@@ -1,6 +1,6 @@
 import BenchmarkCore
 
-/// What an operation does. A struct and not a closure, so that every peer wraps it in the one closure that
+/// The work of an operation. A struct and not a closure, so that every peer wraps it in the one closure that
 /// its own API takes: each pays for one box, and for no second one around the first.
 protocol Job: Sendable {
     func run()
@@ -9,7 +9,7 @@ protocol Job: Sendable {
 /// Something that runs operations. The workloads are written once over this protocol, in the same module as
 /// the peers, so that the compiler specialises them.
 protocol Pool: Peer, Sendable {
-    /// What tells that a known number of operations has run, by the peer's own means.
+    /// The peer's own means of telling that a known number of operations has run.
     associatedtype Batch: Sendable
 
     /// How many operations it is to run at once.
@@ -171,7 +171,7 @@ func withoutSuspension(_ workload: String) -> String? {
         ? "It cannot be suspended: its threads can only be kept busy." : withoutGroups(workload)
 }
 
-/// What a peer cannot do, in a sentence.
+/// A failure of a peer, in a sentence.
 struct PeerError: Error, CustomStringConvertible {
     let description: String
 

@@ -47,7 +47,7 @@ private struct SmallChains<P: Pool>: Job {
     }
 }
 
-/// Whoever waits for the end keeps pool, slots and end.
+/// A step of one chain. The thread that waits for the end keeps pool, slots and end alive.
 private struct SmallLink<P: Pool>: Job {
     unowned(unsafe) let pool: P
     unowned(unsafe) let slots: Slots

@@ -133,7 +133,7 @@ private struct TaskTrees: Sendable {
     }
 }
 
-/// What one task waits for, and another one hands over.
+/// A signal that one task waits for, and another hands over.
 private final class Baton: Sendable {
     private enum State {
         case nowhere

@@ -143,7 +143,7 @@ final class TaskTimers: TimerForm {
 
     func set(_ delay_ns: Int, _ job: some Job) -> Task<Void, Never> {
         let due = ContinuousClock.now + .nanoseconds(delay_ns)
-        // Whoever waits keeps it: a reference here would be counted on one line by all threads.
+        // The thread that waits keeps `asleep`: a reference here would be counted on one line by all threads.
         return Task.detached(executorPreference: executor) { [unowned(unsafe) asleep] in
             asleep.leave()
             if (try? await Task.sleep(until: due)) != nil { job.run() }
@@ -176,7 +176,7 @@ struct DispatchTimers: TimerForm, @unchecked Sendable {
     func set(_ delay_ns: Int, _ job: some Job) -> Timer {
         let source = DispatchSource.makeTimerSource(flags: .strict, queue: queue)
         source.schedule(deadline: .now() + .nanoseconds(delay_ns), leeway: .nanoseconds(0))
-        // It keeps the source until it has run.
+        // The handler keeps the source until it has run.
         source.setEventHandler {
             job.run()
             source.cancel()

@@ -8,7 +8,7 @@ protocol ViewForm: SendableMetatype {
     /// A transaction: takes an amount from the first value, and adds it to the second.
     func transfer(_ amount: UInt64)
 
-    /// What others call: both values, as a transaction left them.
+    /// The function that others call: it returns both values, as a transaction left them.
     var reader: @Sendable () -> (UInt64, UInt64) { get }
 }
 

@@ -38,7 +38,7 @@ struct Drawing {
     let texts: [Box]
     let marks: [Box]
 
-    /// What is not as it should be: a sentence each.
+    /// The faults of the drawing: a sentence each.
     var faults: [String] {
         var faults: [String] = []
         for (place, text) in texts.enumerated() {

@@ -3,7 +3,7 @@ import BenchmarkReport
 import Foundation
 import Testing
 
-/// What the page shows, looked at by its boxes: texts lie on nothing, and nothing leaves its drawing.
+/// The drawings of the page, checked by their boxes: texts lie on nothing, and nothing leaves its drawing.
 @Suite struct DrawingTests {
     /// Runs that are as different as runs can be: whole, short, of one row, of nothing, and with figures of any size.
     static let runs: [(name: String, document: RunDocument)] = {

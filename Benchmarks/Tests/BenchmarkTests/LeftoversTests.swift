@@ -2,7 +2,7 @@ import BenchmarkCore
 import Testing
 
 @Suite struct LeftoversTests {
-    /// What is left of runs that leave `bytes`, one after the other, and how many of them are needed.
+    /// Returns the leftovers of runs that leave `bytes`, one after the other, and how many of them are needed.
     private func leftovers(_ bytes: (Int) -> Int) -> (ofEachRun: Int, runs: Int) {
         var leftovers = Leftovers()
         var runs = 0

@@ -4,7 +4,7 @@ import BenchmarkReport
 import Foundation
 import Testing
 
-/// What the page and the terminal say, in which order, and how sure they are of it.
+/// The statements on the page and the terminal, their order, and how sure they are.
 @Suite struct ReportTests {
     private let whole = SyntheticRun().document()
 

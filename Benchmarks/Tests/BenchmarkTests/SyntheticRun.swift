@@ -11,7 +11,7 @@ struct SyntheticRun {
     var absent: Set<String> = []
     /// The workloads in which ours is not like itself.
     var unlikeItself: Set<String> = ["W9", "W24-actor", "W22-readers"]
-    /// What a peer takes over ours in the middle, instead of the usual.
+    /// A peer's time over ours in the middle, instead of the usual one.
     var factors: [String: Double] = [:]
 
     private static let usual: [String: Double] = [

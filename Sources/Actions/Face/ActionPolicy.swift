@@ -4,9 +4,9 @@ public import Runs
 
 /// How an action treats a trigger that finds no room.
 public enum ActionPolicy: Hashable, Sendable {
-    /// It is refused: ``DisabledReason/busy``.
+    /// The trigger is refused: ``DisabledReason/busy``.
     case reject
-    /// It waits, first come first served; beyond so many it is refused: ``DisabledReason/queueFull``.
+    /// The trigger waits, first come first served; beyond so many it is refused: ``DisabledReason/queueFull``.
     case queue(Int)
     /// The running execution is cancelled, and the newest trigger runs when that has really ended.
     case switchToLatest
@@ -72,7 +72,7 @@ public typealias ExecutionID = RunID
 
 /// The errors of a direct call.
 public enum ActionError: Error {
-    /// It was not let in, or lost its place in the line.
+    /// The call was not let in, or lost its place in the line.
     case disabled(DisabledReason, action: ActionID)
     /// The work threw this.
     case failed(any Error)

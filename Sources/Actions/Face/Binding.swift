@@ -79,7 +79,7 @@ public struct BindingOptions: Sendable {
             withExtendedLifetime(tether) {}
             let trigger = inlet.fire(input(given))
             guard options.cancelsOnUnbind else { return }
-            // Whoever was told of it may have ended the binding.
+            // Code that was told of the trigger may have ended the binding.
             if let self, self.release != nil { self.keep(trigger) } else { trigger.cancel() }
         }
         // At once, also where the first notification has to wait for others.

@@ -10,10 +10,10 @@ internal import Runs
 
 /// The answer to a trigger that was tried directly.
 @usableFromInline enum DirectEntry {
-    /// It is in: the caller calls the work, and then ``ActionCore/leave(_:)``.
+    /// The trigger is in: the caller calls the work, and then ``ActionCore/leave(_:)``.
     case isIn
     case refused(CancelReason.Kind)
-    /// It has to go the long way.
+    /// The trigger has to go the long way.
     case isNotDirect
 }
 

@@ -29,11 +29,11 @@ public struct ActionSnapshot: Hashable, Sendable {
 
 /// A gate's answer to a trigger.
 package enum Admission: Equatable, Sendable {
-    /// It runs.
+    /// The trigger runs.
     case start
-    /// It waits, behind those that wait already.
+    /// The trigger waits, behind all that wait already.
     case wait
-    /// It waits in place of the one that waited, if any did.
+    /// The trigger waits in place of the one that waited, if any did.
     case replace
     case refuse(DisabledReason)
 }

@@ -58,7 +58,7 @@ import CompositeOperationsBasics
     /// The task of its work: cancelled already, when somebody asked for that before.
     final func begin(_ task: Task<Void, Never>) {
         let isCancelled = locked { state in
-            // It may have ended already.
+            // The execution may have ended already.
             if state.end == nil { state.task = task }
             return state.isCancelled
         }

@@ -5,11 +5,11 @@ import CompositeOperationsBasics
 
 /// The verdict of a validation on a proposal.
 public enum Verdict<Value: Sendable>: Sendable {
-    /// It is taken as it is.
+    /// The proposal is taken as it is.
     case valid
     /// This is taken in its place.
     case coerced(Value)
-    /// It is refused, for this reason; the value stays.
+    /// The proposal is refused, for this reason; the value stays.
     case invalid(String)
 
     /// Whether a value was taken.
@@ -67,7 +67,7 @@ public final class ValidatedValue<Value: Sendable>: Sendable {
         withExtendedLifetime(before) { judge() }
     }
 
-    /// What it depends on has changed: as a proposal of its own, as who judges the last one may have read what was before.
+    /// Judges the last proposal again as a new one, once the dependency has changed: a judge at work may have read its former value.
     private func judgeAgain() {
         last.withLock { $0.number += 1 }
         judge()

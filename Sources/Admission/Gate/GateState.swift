@@ -31,7 +31,7 @@ struct GateState {
     /// The answer to a request.
     enum Verdict {
         case begins
-        /// It has to be asked again, by somebody who can wait.
+        /// The request has to be made again, by a caller that can wait.
         case wouldWait
         /// In the line; the oldest of the line may have been dropped for that.
         case waits(dropped: Request?)

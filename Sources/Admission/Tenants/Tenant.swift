@@ -14,7 +14,7 @@ internal import Scheduling
 public final class Tenant: Sendable {
     /// The policy for one request more than may wait.
     public enum WhenFull: Hashable, Sendable, CaseIterable {
-        /// It is refused, as ``Refusal/Reason/full``.
+        /// The request is refused, as ``Refusal/Reason/full``.
         case refuse
         /// The oldest that waits is refused, as ``Refusal/Reason/dropped``, and the new one waits: for what is worth less the
         /// older it is.

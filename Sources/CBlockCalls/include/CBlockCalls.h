@@ -65,7 +65,7 @@ typedef struct block_calls_node {
 
 enum { BLOCK_CALLS_STEP = 1, BLOCK_CALLS_INDEX = 2 };
 
-/// What calls the block of a child.
+/// A function that calls the block of a child.
 typedef void *_Nullable (*block_calls_function)(void *children, void *child);
 
 /// Calls the block of a child, in its node. Null: its value is there; else the error, with a reference.

@@ -19,7 +19,7 @@ typedef struct task_hooks_taker {
     void *context;
     void (*take)(void *context, void *job);
     task_hooks_executor main_executor;
-    /// What tasks that are adopted prefer.
+    /// The executor that adopted tasks prefer.
     task_hooks_executor task_executor;
 } task_hooks_taker;
 

@@ -19,7 +19,7 @@ typedef enum {
 thread_stack_result thread_stack_read(int32_t thread, uintptr_t *addresses, int room, int *count,
                                       int limit_ms);
 
-/// What the dynamic linker knows of an address: writes "function (file)", or "file", or nothing.
+/// Writes the dynamic linker's name of an address: "function (file)", or "file", or nothing.
 void thread_stack_name(uintptr_t address, char *text, int size);
 
 #endif

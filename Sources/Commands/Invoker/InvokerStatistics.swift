@@ -30,15 +30,15 @@ public struct InvokerStatistics: Hashable, Sendable {
 public struct CommandEnd: Hashable, Sendable {
     /// How it ended.
     public enum Kind: Hashable, Sendable {
-        /// It returned a value.
+        /// Returned a value.
         case finished
-        /// It threw, or took too long.
+        /// Threw, or exceeded its time limit.
         case failed
-        /// It was cancelled.
+        /// Cancelled.
         case cancelled
-        /// It was refused.
+        /// Refused.
         case rejected
-        /// It was left over when the invoker went.
+        /// Left over when the invoker went.
         case abandoned
     }
 

@@ -124,7 +124,7 @@ public enum Undoability: Hashable, Sendable {
     case exact
     /// There is nothing to take back: the command changes nothing.
     case noEffect
-    /// It cannot be taken back; why. Its `undo` is called all the same, as an acknowledgement.
+    /// The command cannot be taken back; why. Its `undo` is called all the same, as an acknowledgement.
     case irreversible(String)
 
     package var isIrreversible: Bool { if case .irreversible = self { true } else { false } }

@@ -17,7 +17,7 @@ extension CommandHandle {
         _ body: TransactionBody<Output>, _ context: CommandContext, _ claim: RunClaim
     ) async throws -> Output {
         if body.isSynchronous { return try performNow(body, context, claim) }
-        // Whoever cancels the handle means the run that it names.
+        // A cancellation of the handle is meant for the run that it names.
         let inner = context.within(transaction, claim == .first ? self : nil)
         // A task of its own, so that `cancel()` reaches the work and not its caller.
         let lane = ReentrancyMark.innermost

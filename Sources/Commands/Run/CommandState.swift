@@ -6,11 +6,11 @@ public enum CommandUsageError: Error, Hashable, Sendable {
     case alreadyExecuted
     /// There is nothing to undo: it has never run, or failed.
     case notExecuted
-    /// It was undone.
+    /// The command was undone.
     case alreadyUndone
     /// The command has no undo.
     case notUndoable
-    /// It runs, or is being undone.
+    /// The command runs, or is being undone.
     case busy
     /// The call comes from inside what it would wait for, or from a task that was begun there.
     case reentrant
@@ -24,15 +24,15 @@ public enum CommandState: Hashable, Sendable {
     case ready
     /// An invoker has it.
     case accepted
-    /// It runs.
+    /// Running.
     case executing
-    /// It returned a value.
+    /// Returned a value.
     case finished
-    /// It did not.
+    /// Ended without a value.
     case failed
-    /// It is being undone.
+    /// Being undone.
     case undoing
-    /// It was undone, and may be executed again.
+    /// Undone; may be executed again.
     case undone
     /// An undo failed.
     case broken

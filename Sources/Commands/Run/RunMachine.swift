@@ -100,6 +100,6 @@ struct RunMachine: Equatable {
         }
     }
 
-    /// It was undone, or could not be.
+    /// Notes that the command was undone, or could not be.
     mutating func endUndo(succeeded: Bool) { state = succeeded ? .undone : .broken }
 }

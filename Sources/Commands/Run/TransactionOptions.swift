@@ -32,7 +32,7 @@ public struct TransactionOptions: Sendable {
         case continueOnFailure
         /// Nothing more is taken back.
         case stopOnFailure
-        /// It is tried again; when that is over, `then`.
+        /// The undo is tried again; when that is over, `then`.
         case retry(RetryPolicy, then: Compensation)
     }
 

@@ -18,7 +18,7 @@ internal import CompositeOperationsBasics
 public final class UndoStack {
     /// How a stack goes on after a step that could not be undone.
     public enum FailedUndo: Hashable, Sendable {
-        /// It is broken: what would run or undo something throws ``CommandUsageError/broken`` until ``UndoStack/removeAll()``.
+        /// The stack is broken: calls that would run or undo something throw ``CommandUsageError/broken`` until ``UndoStack/removeAll()``.
         case breaks
         /// The stack is emptied; in a group, of the changes that the group has made, too.
         case clears
@@ -37,9 +37,9 @@ public final class UndoStack {
 
     /// Whether a change can be undone.
     public enum Recording: Hashable, Sendable {
-        /// It becomes a step.
+        /// The change becomes a step.
         case step
-        /// It leaves no step, and what can be redone stays: the caller vouches that the change commutes with all others.
+        /// The change leaves no step, and the steps to redo stay: the caller vouches that the change commutes with all others.
         case none
     }
 
@@ -418,7 +418,7 @@ public final class UndoStack {
         if let living {
             whenFree { $0.removeAll { $0.target === living } }
         } else {
-            // It is going: nobody may keep it until the turn is over.
+            // The target is going: nobody may keep it until the turn is over.
             let id = ObjectIdentifier(target)
             whenFree { $0.removeAll { $0.target == nil && $0.targetID == id } }
         }

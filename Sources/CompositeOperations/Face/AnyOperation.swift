@@ -32,7 +32,7 @@ class Place: @unchecked Sendable {
     @exclusivity(unchecked) final var target: (any ExecutionTarget)?
     /// The queue that decides when they may run.
     @exclusivity(unchecked) final var admission: COOperationQueue?
-    /// It was given a target, so that a queue which it is added to does not give it another one.
+    /// Whether a target was given, so that a queue which the operation is added to does not give it another one.
     @exclusivity(unchecked) final var hasOwnTarget = false
 }
 
@@ -174,7 +174,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         @inline(__always) set { if newValue { marks.insert(mark) } else { marks.remove(mark) } }
     }
 
-    /// It belongs, or has belonged, to a composite.
+    /// Whether it belongs, or has belonged, to a composite.
     final var isChild: Bool {
         get { self[.isChild] }
         set { self[.isChild] = newValue }
@@ -194,7 +194,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         get { holdings.contains(.isHeld) }
         set { if newValue { holdings.insert(.isHeld) } else { holdings.remove(.isHeld) } }
     }
-    /// It is settled, and keeps its block: for `releaseBlock`, which is under no lock.
+    /// Whether it is settled, and keeps its block: for `releaseBlock`, which is under no lock.
     final var keepsBlock: Bool {
         get { holdings.contains(.keepsBlock) }
         set { if newValue { holdings.insert(.keepsBlock) } else { holdings.remove(.keepsBlock) } }
@@ -266,7 +266,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// The queue that decides when they may run.
     final var admission: COOperationQueue? { place?.admission }
-    /// It was given a target, so that a queue which it is added to does not give it another one.
+    /// Whether it was given a target, so that a queue which it is added to does not give it another one.
     final var hasOwnTarget: Bool { place?.hasOwnTarget ?? false }
 
     /// As ``admission``; where references need not be counted.
@@ -292,7 +292,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         return placeReference._withUnsafeGuaranteedRef { $0.admission === queue }
     }
 
-    /// It may have a queue or a target to give up.
+    /// Whether it may have a queue or a target to give up.
     @inline(__always)
     final var hasPlace: Bool {
         isComposite

@@ -269,7 +269,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
         let isOver = change { effects in
             if !machine.isOut { return false }  // it has returned already
-            // What ended the attempt saw no task; and what is out may be the next attempt, with a task of its own.
+            // The end of the attempt saw no task; and the block that is out may be the next attempt's, with a task of its own.
             if machine.isDecided || machine.attempt != number { return true }
             let extras = ensureExtras()
             extras.task = (number, task)
@@ -295,7 +295,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
     ) -> Bool {
-        // What they replace, in a copy, is released when the lock has been let go.
+        // In a copy, the block and closures that are replaced are released when the lock has been let go.
         var former: [Any] = []
         let context = contextHere
         let hasStarted = start {

@@ -153,7 +153,7 @@ public protocol ValueOfChild<Success>: Sendable {
 }
 
 extension ValueOfChild {
-    /// It has none.
+    /// Returns false: there is no value.
     @_spi(Faces) public func give(to place: UnsafeMutablePointer<Success>, within composite: AnyOperation)
         -> Bool
     { false }

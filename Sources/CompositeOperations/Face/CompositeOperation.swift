@@ -49,7 +49,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         // Beside the answer of the section: one type for all of it would be made at run time.
         var (steps, taken): (PlainChildren?, [PlainChildren]?) = (nil, nil)
         change { effects in
-            // It may be at another attempt, which goes on with the children of this block.
+            // The composite may be at another attempt, which goes on with the children of this block.
             if composition.epoch == epoch {
                 composition.isRegistering = false
                 if let thrown {
@@ -105,7 +105,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         _ registration: Registration, completion: (@Sendable () -> Void)?,
         decision: (@Sendable (AnyOperation) -> Void)?
     ) -> Bool {
-        // What they replace, in a copy, is released when the lock has been let go.
+        // In a copy, the block and closures that are replaced are released when the lock has been let go.
         var former = Given()
         let context = contextHere
         let hasStarted = startIfReady(bringsBlock: true) {

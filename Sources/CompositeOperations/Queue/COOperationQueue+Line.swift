@@ -88,7 +88,7 @@ extension COOperationQueue {
         @inline(__always)
         private func valid(_ entry: Entry) -> Unmanaged<Ticket>? {
             let isValid = entry.ticket._withUnsafeGuaranteedRef { ticket in
-                // It has neither another number nor another line.
+                // The ticket still has the same number and the same line.
                 guard ticket.number == entry.number, ticket.priority == priority else { return false }
                 if ticket.state == .inLine { return true }
                 ticket.isListed = false

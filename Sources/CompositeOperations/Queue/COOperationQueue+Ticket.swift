@@ -57,7 +57,7 @@ extension COOperationQueue {
 
         @inline(__always)
         var waits: Bool { state == .inLine || state == .asleep }
-        /// It waits, and is counted.
+        /// Whether it waits, and is counted.
         @inline(__always)
         var isPending: Bool { waits && !isChild }
     }

@@ -121,7 +121,7 @@ public final class COOperationQueue: ExecutionTarget {
         case turn
         /// A turn, later.
         case laterTurn
-        /// It has a slot, or should have.
+        /// The slot that it has, or should have.
         case slot
         /// Nothing now.
         case nothing

@@ -115,7 +115,7 @@ struct HeldSlot: @unchecked Sendable {
     }
 }
 
-/// The slots that are held for who calls.
+/// The slots that are held for the caller.
 struct HeldSlots {
     /// On the stack of the calling thread.
     var onStack: [HeldSlot] = []
@@ -124,7 +124,7 @@ struct HeldSlots {
 
     static var here: HeldSlots { HeldSlots(onStack: HeldSlot.onThisThread, ofBlock: COQueues.slots) }
 
-    /// These, as the block of a sync operation has them, for which their holder waits.
+    /// Notes that the block of a sync operation has these slots, for which their holder waits.
     mutating func waits() {
         if ofBlock.isEmpty { return }
         let wait = HeldSlot.Wait()

@@ -33,7 +33,7 @@ extension AnyOperation {
         return true
     }
 
-    /// It failed: its resolver is asked, if it has one. Under the lock.
+    /// Fails: its resolver is asked, if it has one. Under the lock.
     @discardableResult
     final func fail(_ error: any Error, number: Int32? = nil, _ effects: inout Effects) -> Bool {
         guard canEnd(number) else { return false }
@@ -50,8 +50,8 @@ extension AnyOperation {
     /// - Parameter freed: the units that its attempt held.
     @inline(__always)
     final func carryUp(_ freed: Int32, _ effects: inout Effects) {
-        // What starts anew above settles what it drops: this one too, and then it has no parent any more, unless it
-        // holds a unit, as those between do.
+        // An operation above that starts anew settles all that it drops: this one too, which then has no parent any more,
+        // unless it holds a unit, as the ones between do.
         let first = parentReference
         // Step 2.
         let top = Unmanaged.passUnretained(self).carryingUp(&effects)
@@ -173,7 +173,7 @@ extension AnyOperation {
     private final func settleLeaves(
         from first: Int, _ effects: inout Effects
     ) -> (place: Int, operation: AnyOperation)? {
-        // It ended badly: so plain ones were taken, or are over.
+        // The composite ended badly: so plain children were taken, or are over.
         guard let composition, machine.end != .finished else { return nil }
         let children = composition.operations
         return children.firstReference(from: first) { child, place in

@@ -48,7 +48,7 @@ extension AnyOperation {
 
     // MARK: Inheritance
 
-    /// It is started. Under the lock.
+    /// Chooses its priority when it is started. Under the lock.
     @inline(__always)
     final func choosePriority() {
         let priority = isBare ? Scheduler.callersPriority : priorityOfStart
@@ -67,7 +67,7 @@ extension AnyOperation {
         priorityMark = max(priority, Scheduler.Priority(mark: priorityMark) ?? priority).mark
     }
 
-    /// It becomes a child. Under the lock.
+    /// Chooses its priority when it becomes a child. Under the lock.
     @inline(__always)
     final func inheritPriority(of composite: AnyOperation) {
         if composite.priorityMark != 0 || priorityMark != 0 || !isBare {
@@ -119,7 +119,7 @@ extension AnyOperation {
         }
     }
 
-    /// It begins to wait for others. Under the lock.
+    /// Raises the operations for which it begins to wait. Under the lock.
     final func raiseDependencies(_ effects: inout Effects) {
         let others = extras?.dependencies.compactMap(\.other) ?? []
         effects.add(.raise(others, currentPriority))

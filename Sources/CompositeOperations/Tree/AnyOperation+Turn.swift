@@ -113,7 +113,7 @@ extension AnyOperation {
         }
     }
 
-    /// It is ready. Under the lock.
+    /// Starts the operation, which is ready. Under the lock.
     @inline(__always)
     private final func start(_ effects: inout Effects, _ prepare: () -> Void) {
         let hasStarted = machine.start()
@@ -134,7 +134,7 @@ extension AnyOperation {
         _ = Unmanaged.passRetained(self)
     }
 
-    /// It is begun, by its start or by its composite: its time runs. Under the lock.
+    /// Notes that it is begun, by its start or by its composite: its time runs. Under the lock.
     @inline(__always)
     final func began(_ effects: inout Effects) { if extras != nil { beganTimed(&effects) } }
 
@@ -147,7 +147,7 @@ extension AnyOperation {
         armDeadline(&effects)
     }
 
-    /// It may have become due: if so, its turn is sent, or its queue is asked for one. Under the lock.
+    /// Sends its turn, or asks its queue for one, if it has become due. Under the lock.
     @inline(__always)
     final func becameDue(_ effects: inout Effects) {
         if isAdmitted {
@@ -340,7 +340,7 @@ extension AnyOperation {
 // MARK: Pending
 
 extension AnyOperation {
-    /// It is not quiescent any more: so the composite around it is not. Under the lock.
+    /// Holds the composite around it: neither of them is quiescent any more. Under the lock.
     @inline(__always)
     final func holdParent() {
         var operation = parentReference
@@ -355,7 +355,7 @@ extension AnyOperation {
         if machine.letGo(count) { becameQuiescent(isWithinReach: isWithinReach, &effects) }
     }
 
-    /// It was counted by its parent, and is quiescent now.
+    /// Handles the quiescence of an operation that its parent has counted.
     ///
     /// - Parameter isWithinReach: it is known that a composite around it can take its end back.
     @inline(__always)

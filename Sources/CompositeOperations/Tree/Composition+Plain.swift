@@ -188,7 +188,7 @@ extension Composition {
         plain.taken.append(store)
         let composite = owner.takeUnretainedValue()
         if !store.isOver { unfinished -= 1 }
-        // Those after them, and how many of these are in flight.
+        // The children after them, and how many of these are in flight.
         let (others, inFlight, wereOver) = (operations, order.inFlight, store.isOver)
         let unfinishedOthers = unfinished
         operations = []
@@ -313,7 +313,7 @@ extension Composition {
 }
 
 extension [PlainChildren] {
-    /// What the blocks of those that were taken have together. Under no lock.
+    /// Gives up the contexts that the blocks of the taken children share. Under no lock.
     func giveUpBlocks() { for children in self { children.giveUpBlocks() } }
 }
 
@@ -366,7 +366,7 @@ extension AnyOperation {
     fileprivate final func plainHaveFinished(_ store: PlainChildren) -> Bool {
         change { effects in
             guard let composition, composition.plain.isStore(store) else {
-                // Whoever took them may have had nobody to go on for.
+                // The code that took them may have had nobody to go on for.
                 if let composition, composition.epoch == store.epoch {
                     if composition.isCascade, machine.phase == .executing {
                         composition.startChildren(&effects)

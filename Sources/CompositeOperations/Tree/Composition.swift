@@ -100,7 +100,7 @@ final class Composition: Domain, @unchecked Sendable {
         if epoch != self.epoch { return .stale }
         switch composite.machine.phase {
         case .executing: return nil
-        // Whoever goes on with this epoch has the child then.
+        // An attempt that goes on with this epoch has the child then.
         case .deciding where isRegistering, .delayed where isRegistering: return nil
         case .deciding, .delayed, .queued: return .deciding
         case .ready, .ending, .finished, .failed, .cancelled: return .ended
@@ -197,7 +197,7 @@ final class Composition: Domain, @unchecked Sendable {
         return false
     }
 
-    /// It counts no more, and makes room for others.
+    /// Counts a finished child no more, and makes room for others.
     @inline(__always)
     func childFinished(_ child: AnyOperation, of composite: AnyOperation, _ effects: inout Effects) {
         unfinished -= 1
@@ -330,7 +330,7 @@ final class Composition: Domain, @unchecked Sendable {
             composition.giveUpCauses(&effects)
             composition.hasLateCauses = false
             composition.order.restart(at: composition.plain.count)
-            // What was registered during the round has no end to be taken back.
+            // A child that was registered during the round has no end to be taken back.
             for child in composition.childrenLeft where child.machine.isDecided && !child.isFinishedForGood {
                 if let badEnd = child.badEnd {
                     effects.add(.giveUp([], badEnd))
@@ -390,7 +390,7 @@ final class Composition: Domain, @unchecked Sendable {
 }
 
 extension AnyOperation {
-    /// It keeps its value whatever its composite decides. Under the lock.
+    /// Whether it keeps its value whatever its composite decides. Under the lock.
     @inline(__always)
     final var isFinishedForGood: Bool { machine.isDecided && machine.end == .finished }
 

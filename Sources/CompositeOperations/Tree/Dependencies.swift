@@ -155,7 +155,7 @@ extension AnyOperation {
         var awaited = extras?.dependencies.compactMap(\.other) ?? []
         if let composition { awaited += composition.childrenLeft }
         switch machine.phase {
-        // What a round has ended may be done again.
+        // Operations that a round has ended may be done again.
         case .ready, .delayed, .ending:
             if !isDropped, let former = parent?.composition?.unfinished(before: Int(index)) {
                 awaited.append(former)

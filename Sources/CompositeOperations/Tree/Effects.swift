@@ -19,7 +19,7 @@ struct Effects: ~Copyable {
     private var settled: Unmanaged<AnyOperation>?
     /// The second one: a composite, after its last child.
     private var settledAround: Unmanaged<AnyOperation>?
-    /// It has notices to deliver: before `others`, as it came before them.
+    /// The operation with notices to deliver: before `others`, as it came before them.
     private var told: Unmanaged<AnyOperation>?
     /// The operation that a queue is to look at, and that queue: several reasons to look are one.
     private var reconciled: (operation: Unmanaged<AnyOperation>, queue: Unmanaged<COOperationQueue>)?

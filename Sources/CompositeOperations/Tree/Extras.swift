@@ -36,7 +36,7 @@ final class Extras {
     /// Turns on their way beside the last one, where its priority was raised.
     @exclusivity(unchecked) var turnsSentAgain = 0
 
-    // Those who wait.
+    // The waiters.
     /// For the end.
     @exclusivity(unchecked) var waiters = WaitList()
     /// For an open gate.
@@ -218,7 +218,7 @@ final class Extras {
         }
     }
 
-    /// It waits for nobody any more.
+    /// Ends its dependencies: it waits for nobody any more.
     private func endDependencies() {
         for edge in dependencies { edge.end() }
         dependencies = []

@@ -120,7 +120,7 @@ package struct OperationMachine: Sendable {
         case begins
         /// A gate was closed meanwhile; whoever opens it posts again.
         case waits
-        /// It ended meanwhile, or another turn came first.
+        /// The operation ended meanwhile, or another turn came first.
         case isVoid
     }
 
@@ -138,14 +138,14 @@ package struct OperationMachine: Sendable {
         return .begins
     }
 
-    /// It was a plain child, which has begun as such: its turn is on its way, or its block is out.
+    /// Joins as a plain child that has begun as such: its turn is on its way, or its block is out.
     package mutating func join(isRunning: Bool) {
         _ = start()
         post()
         if isRunning { _ = turn(gateIsOpen: true) }
     }
 
-    /// It was a plain child, which has finished.
+    /// Finishes at once, as a plain child that has finished.
     package mutating func finishAtOnce() {
         join(isRunning: true)
         _ = leaveFinished(number: attempt)
@@ -309,9 +309,9 @@ package struct OperationMachine: Sendable {
     package enum Next {
         /// Not yet.
         case waits
-        /// It is queued, for its block.
+        /// Queued, for its block.
         case queued
-        /// It executes, with the children it has. The attempt counts as pending.
+        /// Executing, with the children it has. The attempt counts as pending.
         case executing
     }
 

@@ -142,7 +142,7 @@ struct PlainNode: @unchecked Sendable {
         word(Offset.object, Optional<Unmanaged<AnyOperation>>.self).pointee?.takeUnretainedValue()
     }
 
-    /// It becomes an operation. Under the lock.
+    /// Sets the operation that it becomes. Under the lock.
     func set(object: AnyOperation) {
         word(Offset.object, Optional<Unmanaged<AnyOperation>>.self).initialize(to: .passRetained(object))
     }

@@ -114,7 +114,7 @@ extension AnyOperation {
         effects.add(.arm(timer))
     }
 
-    /// It is begun, or waits for its composite to begin it. Under the lock.
+    /// Arms its deadline when it is begun, or waits for its composite to begin it. Under the lock.
     final func armDeadline(_ effects: inout Effects) {
         guard let extras, let deadline = extras.options?.deadline,
             !extras.timers.contains(where: { $0.kind == .deadline })

@@ -13,10 +13,10 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
     private let state = Guarded(State())
 
     private struct State {
-        /// It sleeps, or is about to: nothing has happened since it looked. Without the main queue, the counter stands
+        /// Whether the thread sleeps, or is about to: nothing has happened since it looked. Without the main queue, the counter stands
         /// at one then.
         var isArmed = false
-        /// It sleeps by serving the main queue; nil: it has not slept yet.
+        /// Whether the thread sleeps by serving the main queue; nil: it has not slept yet.
         var servesMainQueue: Bool?
         /// Something has happened, and a waiter that serves the main queue has not looked yet.
         var isUnseen = false
@@ -117,7 +117,7 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
             if !work.isEmpty { continue }
             if isOver { return true }
             guard let servesMainQueue else {
-                // What it serves to find out may be what the waiter waits for: so it looks again.
+                // An item served to find out may be the one that the waiter waits for: so it looks again.
                 let canServe = canServeMainQueue(for: operation)
                 state.withLock { $0.servesMainQueue = canServe }
                 continue

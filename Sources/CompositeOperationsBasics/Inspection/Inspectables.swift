@@ -148,7 +148,7 @@ package enum Inspectables {
         _ = shard(kind, key).add(key, Kept(nextNumber(), name, nil, node)) { _ in false }
     }
 
-    /// It has ended.
+    /// Forgets an object that has ended.
     package static func forget(_ kind: Kind, key: UInt) {
         let former = shard(kind, key).remove(key)
         withExtendedLifetime(former) {}

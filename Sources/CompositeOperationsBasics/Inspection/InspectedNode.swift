@@ -31,7 +31,7 @@ package struct InspectedNode: Sendable {
     package var notes: [String] = []
     /// For what it waits.
     package var waitsFor: [Wait] = []
-    /// It goes on as soon as one of `waitsFor` does, and not only when all do.
+    /// Whether it goes on as soon as one of `waitsFor` does, and not only when all do.
     package var waitsForAny = false
     /// Its block has returned without an end, and nothing has ended it since.
     package var isForgotten = false

@@ -13,7 +13,7 @@ package enum InspectedWaits {
         package let target: UInt64
         /// The kernel's number of a thread that is blocked; nil: a task.
         package let thread: Int?
-        /// It goes on after some time, whatever comes.
+        /// Whether the waiter goes on after some time, whatever comes.
         package let hasLimit: Bool
         /// When it began.
         package let since: ContinuousClock.Instant
@@ -47,7 +47,7 @@ package enum InspectedWaits {
         }
     }
 
-    /// It is over.
+    /// Ends a wait.
     ///
     /// - Parameter number: not 0.
     package static func end(_ number: Int) {

@@ -20,7 +20,7 @@ extension Trial {
     }
 }
 
-/// What was told of operations, by number.
+/// The ends that were told of operations, by number.
 private final class Told: Sendable {
     private let ends: Locked<[[TestedOperation.End]]>
     let latch: Latch

@@ -83,7 +83,7 @@ extension Law {
                     ended.withLock { $0 += 1 }
                 }
                 guard isWaiting.wait(timeout: trial.limit) else {
-                    // It may come when nobody keeps it any more.
+                    // The continuation may come when nobody keeps it any more.
                     trial.atEnd {
                         if isWaiting.wait(timeout: trial.limit) { waiting.withLock { $0 }?.resume() }
                     }

@@ -19,7 +19,7 @@ extension Dump {
         waits = some.prefix(limit).map { Wait($0, now) }
         omittedWaits = others + some.count - waits.count
         schedulers = SchedulerState.all()
-        // What each worker runs, and since when, is known where that is recorded.
+        // Each worker's body and its start are known where they are recorded.
         if Recorder.isOn { changeWorkers { $0.addBody() } }
         if stacks { changeWorkers { $0.addStack() } }
         problems = made.problems(waits, blockedWorkers)

@@ -70,7 +70,7 @@ private struct Lines {
     mutating func list(_ title: String, _ section: Dump.Section) {
         if section.nodes.isEmpty, section.omitted == 0 { return }
         add(0, "\(title):")
-        // What is left out below a node is said after those that are there.
+        // Nodes that are left out below a node are mentioned after the ones that are there.
         var open: [(depth: Int, omitted: Int)] = []
         func close(_ depth: Int, _ lines: inout Lines) {
             while let last = open.last, last.depth >= depth {

@@ -28,7 +28,7 @@ struct Problems {
         for (place, node) in nodes.enumerated() {
             path.removeLast(max(0, path.count - node.depth))
             roots.append(path.first ?? place)
-            // What is below a queue is tickets, which wait for nothing themselves.
+            // The nodes below a queue are tickets, which wait for nothing themselves.
             if node.kind == "ticket" { continue }
             if let parent = path.last { edges[parent].append(place) }
             path.append(place)
@@ -115,7 +115,7 @@ struct Problems {
                     states[other] = 1
                     path.append((other, 0))
                 case 1:
-                    // These are done with: further cycles of theirs have the same cause.
+                    // The nodes of the cycle are done with: further cycles of theirs have the same cause.
                     let first = path.firstIndex { $0.place == other } ?? 0
                     found.append(path[first...].map(\.place))
                     for step in path[first...] { states[step.place] = 2 }

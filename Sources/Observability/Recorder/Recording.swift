@@ -6,13 +6,13 @@ public struct Recording: Sendable {
     public enum Kind: UInt32, Sendable, CaseIterable {
         /// An operation is being handed over to a scheduler.
         case submit = 1
-        /// It was not accepted.
+        /// The operation was not accepted.
         case refuse
         /// Its body begins.
         case begin
         /// Its body has returned.
         case end
-        /// It was cancelled by a shutdown.
+        /// The operation was cancelled by a shutdown.
         case cancel
         /// A worker has taken operations from another one.
         case steal
@@ -26,7 +26,7 @@ public struct Recording: Sendable {
         case wake
         /// The running body is about to block.
         case block
-        /// It goes on.
+        /// The body goes on.
         case unblock
         /// A worker that blocks is replaced by another one.
         case replace
@@ -38,7 +38,7 @@ public struct Recording: Sendable {
         case mark = 32
         /// A span begins: the block of an operation, or the program's own.
         case spanBegin
-        /// It ends.
+        /// The span ends.
         case spanEnd
     }
 

@@ -27,7 +27,7 @@ extension Recording.Track {
                     kind: kind, begin_ns: events[number].time_ns, end_ns: nil, event: number,
                     operation: events[number].operation))
         }
-        // What lies above it has ended, too: its end is lost, or there is none.
+        // Ends a slice, and all that lie above it: their end is lost, or there is none.
         func end(_ kind: Slice.Kind, operation: Recording.Operation?, at time_ns: UInt64) {
             let place = open.lastIndex { index in
                 slices[index].kind == kind && (operation == nil || slices[index].operation == operation)
@@ -36,7 +36,7 @@ extension Recording.Track {
                 for index in open[place...] { slices[index].end_ns = time_ns }
                 open.removeSubrange(place...)
             } else if kind == .body, open.isEmpty, let operation, let first = events.first {
-                // It had begun before the oldest event that there is.
+                // The body had begun before the oldest event that there is.
                 slices.append(
                     Slice(
                         kind: kind, begin_ns: first.time_ns, end_ns: time_ns, event: nil, operation: operation

@@ -4,15 +4,15 @@ internal import CScheduler
 public struct SchedulerState: Hashable, Sendable, Codable {
     /// The activity of a worker.
     public enum Activity: String, Hashable, Sendable, Codable {
-        /// It runs a body.
+        /// Running a body.
         case runs
-        /// It is in a body that blocks: that has said so, or whose thread sleeps in the kernel.
+        /// In a body that blocks: that has said so, or whose thread sleeps in the kernel.
         case blocks
-        /// It looks for the next operation.
+        /// Looking for the next operation.
         case searches
         /// There is nothing for it to do.
         case sleeps
-        /// It is kept for the next worker that blocks.
+        /// Kept for the next worker that blocks.
         case reserved
     }
 

@@ -40,7 +40,7 @@ struct StallFinder {
                 seen.insert(key)
                 stalls += look(at: worker, of: scheduler, key, now)
             }
-            // What waits for a resume waits for nothing of a worker's.
+            // Operations that wait for a resume wait for nothing of a worker's.
             for queue in scheduler.queues where !scheduler.isSuspended {
                 let key = Key(scheduler: scheduler.id, part: queue.priority)
                 seen.insert(key)

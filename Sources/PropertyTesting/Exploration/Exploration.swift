@@ -47,7 +47,7 @@ struct Exploration {
         } else if let most = options.departures {
             for bound in 0...max(0, most) {
                 var search = BoundedSearch(bound: bound)
-                // Those with fewer departures were run before.
+                // Schedules with fewer departures were run before.
                 (failure, isOver) = await go(through: &search, countingFrom: bound, verdict, body)
                 isComplete = isOver && !search.isCut
                 if failure != nil || !isOver || isComplete { break }

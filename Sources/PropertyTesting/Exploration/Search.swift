@@ -99,7 +99,7 @@ protocol Search: Chooser {
 
     /// The next schedule is run, or is run once more.
     mutating func begin()
-    /// It has been.
+    /// Checks the schedule that has been run.
     ///
     /// - Returns: the first decision at which it had other steps than before; nil: it had none.
     func misfit(in explorer: Explorer) -> Int?

@@ -32,7 +32,7 @@ struct SharingOfStep {
         if number == task, place != .mainActor, place != .sleep { goesOn = true }
     }
 
-    /// It has read the time, which passes by other steps.
+    /// Notes that the step has read the time, which passes by other steps.
     mutating func readsTime() { isShared = true }
 
     /// - Returns: whether it shared something; also when its task waits, or has ended.

@@ -89,7 +89,7 @@ internal import Synchronization
         return call
     }
 
-    /// What may await, and the calling code is a part of, unless that is a part of a ``call``.
+    /// The run that may await, and that the calling code is a part of, unless that code is a part of a ``call``.
     private static var run: ReentrancyMark? {
         guard let current = local.get(), current.owner == BoundValues.task,
             !current.isOver.load(ordering: .relaxed)

@@ -74,7 +74,7 @@ package enum MainQueue {
 
     /// Whether a thread that is about to wait can serve the main queue meanwhile.
     package enum Service {
-        /// It is not its thread, and not in its item.
+        /// The thread is not the main queue's, and not in its item.
         case isNotOurs
         case isServed
         /// The main queue stands still during the wait.

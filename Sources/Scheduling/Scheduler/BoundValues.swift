@@ -174,7 +174,7 @@ private struct Binding<Value: Sendable>: BoundValue {
         }
 
         private static func find() -> bound_values_places? {
-            // What the runtime and the allocator make at the first use of a thread is there before we look.
+            // Everything that the runtime and the allocator make at the first use of a thread is there before we look.
             $first.withValue(1) { $second.withValue(2) {} }
             var places = bound_values_places()
             nonisolated(unsafe) var (inTask, isa) = (-1, UInt(0))

@@ -1,4 +1,4 @@
-// What a member may promise or ask for beyond the protocol that all conform to.
+// The promises and requests of a member beyond the protocol that all conform to.
 
 /// Hooks that do nothing, for those who ask for them. A class that keeps the default of a hook is not asked any more once that has
 /// been called: a walk of a transaction passes by.

@@ -1,4 +1,4 @@
-// What the members of a tree conform to, and the calls that each of them gets.
+// The protocol that the members of a tree conform to, and the calls that each of them gets.
 
 /// A member of a tree of objects that change together.
 ///

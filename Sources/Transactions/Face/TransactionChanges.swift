@@ -1,4 +1,4 @@
-// What a commit changed, for those who are told of it, and for those who want to undo it.
+// The changes of a commit, for its observers, and for code that is to undo it.
 
 import CompositeOperationsBasics
 

@@ -167,7 +167,7 @@ public final class TransactionContext {
 
 /// How a commit goes on after a member's validation threw.
 public enum ValidationMode: Hashable, Sendable {
-    /// It ends.
+    /// The commit ends.
     case failFast
     /// The other members are asked as well, and ``TransactionContext/validationFailures`` has them all.
     case collectAll

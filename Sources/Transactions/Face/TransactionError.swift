@@ -1,4 +1,4 @@
-// What the calls of this module throw, beside what hooks and bodies threw, which arrives as it is.
+// The errors of this module's calls, apart from errors of hooks and bodies, which arrive as they are.
 
 /// Why a call on a transaction was refused. No case is ever added: clients switch over the three.
 public enum TransactionError: Error {

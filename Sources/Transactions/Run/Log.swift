@@ -1,4 +1,4 @@
-// What a transaction would have to take back: values that were overwritten, places that members had, and members that began late.
+// All that a transaction would have to take back: values that were overwritten, places that members had, and members that began late.
 
 import CompositeOperationsBasics
 

@@ -158,7 +158,7 @@ final class Run {
         do {
             try during(.begin) {
                 try forEachParentsFirst(from: context, beginMember)
-                // What a hook moved may be anywhere.
+                // A member that a hook moved may be anywhere.
                 if seen != moves { try beginAll() }
             }
         } catch {

@@ -1,7 +1,7 @@
-// Who is told of a tree's commits and rollbacks.
+// The observers of a tree's commits and rollbacks.
 //
-//   I12  they are told when the tree is free again, so another thread may be at the next transaction, and tell of that: what
-//        is told, and who is, is under a lock. Bodies are called, and released, outside of it.
+//   I12  they are told when the tree is free again, so another thread may be at the next transaction, and tell of that: the
+//        events and the observers are under a lock. Bodies are called, and released, outside of it.
 
 @_spi(Faces) import CompositeOperationsBasics
 import Synchronization

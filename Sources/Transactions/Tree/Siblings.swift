@@ -77,8 +77,8 @@ extension TransactionContext {
         }
     }
 
-    /// Those from it downwards with any of the hooks, and those above them, children first. `visit` may add members and let members go,
-    /// but move none.
+    /// Visits the nodes from it downwards with any of the hooks, and all nodes above them, children first. `visit` may add members and
+    /// let members go, but move none.
     func forEachChildrenFirst(with hooks: Hooks, _ visit: (TransactionContext) -> Void) {
         if below.isDisjoint(with: hooks) { return }
         var node = firstLeaf(with: hooks)
@@ -102,7 +102,7 @@ struct Cursor {
     /// Whether what is below the node comes next; otherwise it has been visited, or has left.
     var descends = true
     let top: TransactionContext
-    /// It passes by where none of them is; nil: it goes everywhere.
+    /// The hooks to look for: the walk passes by where none of them is; nil: it goes everywhere.
     let hooks: Hooks?
 
     var next: TransactionContext? {

@@ -1,5 +1,5 @@
-// What dumps show of a tree with an open transaction. A tree lives in one isolation, and dumps are made in another: so what is
-// kept is values, from the opening of its gate until the gate is closed, and how many wait, which a table of all isolations knows.
+// A tree with an open transaction, in dumps. A tree lives in one isolation, and dumps are made in another: so values are kept,
+// from the opening of its gate until the gate is closed, and the number of waiters, which a table of all isolations knows.
 
 import CompositeOperationsBasics
 

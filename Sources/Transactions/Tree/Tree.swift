@@ -1,6 +1,6 @@
-// What belongs to a root: the gate, how many members there are of each kind, and who is told.
+// The state of a root: the gate, how many members there are of each kind, and the observers.
 //
-//   I3  the gate's word is 0, or names the transaction and who opened it; who moves it from 0 alone may begin.
+//   I3  the gate's word is 0, or names the transaction and its opener; only the caller that moves it from 0 may begin.
 //   P1  opening it acquires what closing it released: what the last transaction left behind is visible to the next.
 
 internal import CInspection

@@ -7,7 +7,7 @@ struct Trees {
 
     init(_ tree: Tree) { (first, others, isJoint) = (tree, [], false) }
 
-    /// Those of the members, each once, in the order in which their roots were created; nil without a member.
+    /// The trees of the members, each once, in the order in which their roots were created; nil without a member.
     init?(of members: [any Transactable]) throws {
         var trees: [UInt64: Tree] = [:]
         for member in members {

@@ -5,7 +5,7 @@
 
 /// The waiters for trees, of all isolations.
 enum WaitGraph {
-    /// Whoever waits.
+    /// A waiter.
     private struct Wait {
         /// The trees that it has open.
         let open: [UInt64]
@@ -46,7 +46,7 @@ enum WaitGraph {
         }
     }
 
-    /// It waits no more.
+    /// Ends a wait.
     static func leave(_ number: Int) {
         table.lock.locked {
             guard let wait = table.waits.removeValue(forKey: number) else { return }

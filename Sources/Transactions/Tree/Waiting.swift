@@ -36,7 +36,7 @@ enum OpenTransactions {
         all.filter { $0.number != transaction.number }.flatMap(\.trees)
     }
 
-    /// These, and one more.
+    /// All open transactions, and one more.
     static func and(_ transaction: Transaction, of trees: Trees) -> [Open] {
         all + [Open(number: transaction.number, trees: trees.serials)]
     }
@@ -117,7 +117,7 @@ extension Trees {
         _ transaction: Transaction, _ opener: Tree.Opener, waiting: TransactionWait,
         isolation: isolated (any Actor)?
     ) async throws {
-        // It would wait for itself.
+        // The caller would wait for itself.
         guard allSatisfy({ !OpenTransactions.contains($0.active) }) else {
             throw TransactionError.anotherTransactionIsActive
         }

@@ -1,4 +1,4 @@
-// What other isolations see of a tree: one value per commit, exchanged in one step, read without waiting.
+// A tree as other isolations see it: one value per commit, exchanged in one step, read without waiting.
 //
 //   I9  a slot's value is written only while it is not current and has no reader.
 //   P2  reader: count up, then look which slot is current; writer: make another current, then look at the count. Both are

@@ -9,7 +9,7 @@
 void registry_model_fill(csched_registry *registry, uint32_t left);
 /// How many places of the first chunk are claimed.
 int registry_model_places_taken(const csched_registry *registry);
-/// What is in the first place.
+/// Returns the submitter in the first place.
 csched_submitter *registry_model_first(const csched_registry *registry);
 
 #endif

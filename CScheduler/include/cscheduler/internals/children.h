@@ -19,7 +19,7 @@ CSCHED_ASSUME_NONNULL_BEGIN
 
 typedef struct csched_children csched_children;
 
-/// What becomes of a child.
+/// The state of a child.
 typedef enum CSCHED_CLOSED_ENUM {
     CSCHED_CHILD_QUEUED CSCHED_SWIFT_NAME(queued) = 0,       ///< its turn is to come
     CSCHED_CHILD_RUNNING CSCHED_SWIFT_NAME(running) = 1,     ///< its block is out
@@ -48,7 +48,7 @@ typedef struct csched_child {
 /// Calls the block of a child. NULL: its value is there; else the error that it has thrown.
 typedef void *CSCHED_NULLABLE (*csched_child_call)(void *children, void *child);
 
-/// What children ask of their embedder: on a worker, under no lock. Each has been given the children.
+/// The calls of children to their embedder: on a worker, under no lock. Each is given the children.
 typedef struct {
     csched_child_call call;
     /// Releases the context of a block, or the object of a child.
@@ -168,7 +168,7 @@ csched_taking csched_children_take(csched_children *children);
 csched_child *CSCHED_NULLABLE csched_children_take_next(csched_children *children, csched_taking *taking,
                                                         csched_child_state *state);
 
-/// Those that were taken, from the first one on, to be looked at once more. Under the embedder's lock.
+/// Starts another walk over the taken children, from the first one on. Under the embedder's lock.
 csched_taking csched_children_walk(csched_children *children);
 
 /// The next one, in the order of registration. NULL: it was the last one.
@@ -177,10 +177,10 @@ csched_child *CSCHED_NULLABLE csched_children_walk_next(csched_taking *walk);
 /// All have been taken. False: nobody uses their memory any more, and `face.let_go` will not be called.
 bool csched_children_taken(csched_children *children, csched_taking *taking);
 
-/// What a child is, for whoever asks under no lock. Acquire: FINISHED means that its value can be read.
+/// Returns the state of a child, under no lock. Acquire: FINISHED means that its value can be read.
 csched_child_state csched_child_state_of(const csched_child *child);
 
-/// What an operation is the turn of: children, and one of them, or a range of them, where that is NULL.
+/// The turn that an operation is: of children, and of one of them, or of a range of them, where that is NULL.
 typedef struct {
     csched_children *CSCHED_NULLABLE children;
     csched_child *CSCHED_NULLABLE child;

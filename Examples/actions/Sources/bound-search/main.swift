@@ -9,7 +9,7 @@ import Commands
 struct NoAnswer: Error {}
 
 let online = LiveValue(false)
-// It answers on the main actor: so not before this file has pressed both controls, and the output is always the same.
+// The action answers on the main actor: so not before this file has pressed both controls, and the output is always the same.
 let search = Action<String, Int>("search", when: Precondition(online), describe: { _ in "no answer" }) {
     @MainActor query, _, _ in
     guard !query.isEmpty else { throw NoAnswer() }

@@ -31,7 +31,7 @@ final class RemoteFile: Sendable {
     let name: String
     let size: Int
     let clock = InstantClock()
-    /// What happens, as it happens.
+    /// The events, as they happen.
     let notes: AsyncStream<String>
     private let notesToCome: AsyncStream<String>.Continuation
     private let losses: Int

@@ -4,7 +4,7 @@ import CompositeOperations
 import Dispatch
 import Synchronization
 
-/// What several operations add to.
+/// A sum to which several operations add.
 final class Sum: Sendable {
     private let sum = Mutex(0)
     var value: Int { sum.withLock { $0 } }

@@ -1,4 +1,4 @@
-// What is promised of waits on the main thread, tried: a program, because in a test the main thread is taken.
+// The promises about waits on the main thread, tried: a program, because in a test the main thread is taken.
 
 import CompositeOperations
 import CompositeOperationsFoundation

@@ -10,7 +10,7 @@ RunLoopPump.install()
 // A timer of the main run loop ends the operation for which the main thread waits.
 syncOperation { sync in
     let timer = Timer(timeInterval: 0.001, repeats: false) { _ in
-        // It may wait, too.
+        // The timer may wait, too.
         let inner = operation { 6 * 7 }
         print("in a timer: \(try! inner.wait()!.get())")
         sync.finish()

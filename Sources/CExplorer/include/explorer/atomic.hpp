@@ -264,7 +264,7 @@ using std::scoped_lock;
 using std::try_to_lock;
 using std::unique_lock;
 
-/// It may wake without a reason, as the standard has it.
+/// A condition variable that may wake without a reason, as in the standard.
 class condition_variable
 {
     std::uint32_t wakes = 0;

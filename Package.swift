@@ -48,7 +48,11 @@ let package = Package(
         .executable(name: "verify", targets: ["verify"]),
     ],
     traits: [
-        .default(enabledTraits: ["Journal"]),
+        .default(enabledTraits: ["Journal", "Liburcu"]),
+        .trait(
+            name: "Liburcu",
+            description:
+                "Grace periods are liburcu's; without it they are ours, and nothing is to be installed."),
         .trait(
             name: "Journal",
             description: "CommandJournal, with SQLite; who leaves it out fetches no other package."),
@@ -67,13 +71,15 @@ let package = Package(
         .systemLibrary(name: "CURCU", pkgConfig: "liburcu-bp", providers: [.apt(["liburcu-dev"])]),
         .target(
             name: "CScheduler",
-            dependencies: ["CURCU"],
+            dependencies: [.target(name: "CURCU", condition: .when(traits: ["Liburcu"]))],
             path: "CScheduler",
             exclude: ["DESIGN.md"],
             sources: ["src"],
             publicHeadersPath: "include",
-            cSettings: warnings + [.define("_GNU_SOURCE")],
-            linkerSettings: [.linkedLibrary("urcu-bp")]
+            cSettings: warnings + [
+                .define("_GNU_SOURCE"), .define("CSCHED_LIBURCU", .when(traits: ["Liburcu"])),
+            ],
+            linkerSettings: [.linkedLibrary("urcu-bp", .when(traits: ["Liburcu"]))]
         ),
         // The Swift runtime's knowledge of task-local values.
         .target(name: "CBoundValues", cSettings: warnings + [.define("_GNU_SOURCE")]),

@@ -156,6 +156,13 @@ git ls-files --cached --others --exclude-standard --deduplicate -z |
 write_example "$temporary/by-version" ".package(url: \"file://$published\", exact: \"0.0.1\", traits: [])"
 run_example "$temporary/by-version" -c release
 
+# Without the trait Liburcu the grace periods are our own, and no library has to be there.
+links_liburcu() { ldd "$temporary/$1/example" | grep -q liburcu; }
+links_liburcu by-path/.build/debug || fail "the trait Liburcu is on, and the program does not use liburcu."
+if links_liburcu by-version/.build/release; then
+    fail "a program without traits needs liburcu."
+fi
+
 # What the benchmarks use must not reach those who embed the scheduler.
 dependencies=$(grep -c '"identity"' "$temporary/by-version/Package.resolved")
 [[ $dependencies -eq 1 ]] ||
@@ -195,8 +202,13 @@ sum of the squares of 1 ... 10000: 333383335000
 submitted 10000, executed 10000, cancelled 0
 END
 }
-make --quiet CFLAGS='-O2 -Wall -Wextra -Werror' || fail "Examples/embed-c does not build with its Makefile."
-run_c .build/embed-c
+for compiler in gcc clang; do
+    for grace in liburcu-bp ''; do
+        make --quiet CC="$compiler" LIBURCU="$grace" BUILD=".build/$compiler-$grace" CFLAGS='-O2 -Wall -Wextra -Werror' ||
+            fail "Examples/embed-c does not build with its Makefile ($compiler, LIBURCU=$grace)."
+        run_c ".build/$compiler-$grace/embed-c"
+    done
+done
 awk '/^```/ { inside = /^```sh/; next } inside && !/^\.\// { print }' README.md >readme-command.sh
 bash -e readme-command.sh || fail "the command in Examples/embed-c/README.md does not build the program."
 run_c ./embed-c

@@ -39,7 +39,9 @@ configure() {
     thread) # with the tests of all traits
         options=(--sanitize=thread --traits 'default,Ecosystem' --scratch-path .build-tsan)
         ;;
-    address) options=(--sanitize=address --scratch-path .build-asan) ;;
+    address) # without liburcu: with the core's own grace periods
+        options=(--sanitize=address --traits Journal --scratch-path .build-asan)
+        ;;
     benchmarks) # as their launcher builds them, and with their tests
         options=(-c release --package-path Benchmarks --scratch-path .build/benchmarks)
         products=()

@@ -64,9 +64,9 @@ forbid "unsafeFlags keeps other packages from depending on this one by version."
 forbid "only CScheduler/src/port*.h name atomics." \
     'stdatomic\.h|(^|[^[:alnum:]_])(_Atomic|__atomic_|__sync_|atomic_[a-z_]+[[:space:]]*\()' \
     'CScheduler/*.[ch]' ':!CScheduler/src/port*.h'
-forbid "only CScheduler/src/reclaim.c includes liburcu." \
+forbid "only CScheduler/src/grace_liburcu.c includes liburcu." \
     '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]urcu' \
-    '*.[ch]' '*.cpp' '*.hpp' ':!CScheduler/src/reclaim.c'
+    '*.[ch]' '*.cpp' '*.hpp' ':!CScheduler/src/grace_liburcu.c'
 forbid "Sources/Scheduling, Runs, CompositeOperations, Commands, Actions and Admission do not import Foundation." \
     '^[^/"]*import[[:space:]]+([a-z]+[[:space:]]+)?Foundation' \
     'Sources/Scheduling/*.swift' 'Sources/Runs/*.swift' 'Sources/CompositeOperations/*.swift' \

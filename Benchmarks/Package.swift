@@ -29,11 +29,14 @@ let package = Package(
         .executable(name: "verify-runner", targets: ["verify-runner"]),
     ],
     traits: [
-        .default(enabledTraits: ["NIO"]),
+        .default(enabledTraits: ["Liburcu", "NIO"]),
+        .trait(name: "Liburcu", description: "The scheduler's grace periods are those of liburcu."),
         .trait(name: "NIO", description: "NIOThreadPool is a peer; it takes a minute to build."),
     ],
     dependencies: [
-        .package(name: "CompositeOperations", path: "..", traits: []),
+        .package(
+            name: "CompositeOperations", path: "..",
+            traits: [.trait(name: "Liburcu", condition: .when(traits: ["Liburcu"]))]),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),

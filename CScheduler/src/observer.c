@@ -4,7 +4,8 @@
 //       reference inside a read section, where a snapshot it finds published cannot be freed; and only while
 //       there is one (from zero it never comes back).
 //   O2  The last reference retires the snapshot; its release function runs after the grace period, on
-//       liburcu's thread. The end of a scheduler that was ever observed waits for that: none is called later.
+//       the thread that frees. The end of a scheduler that was ever observed waits for that: none is called
+//       later.
 
 #include "observer.h"
 

@@ -14,6 +14,8 @@
 //   csched_cas(object, expected *, desired, success, failure)        strong
 //   csched_cas_weak(object, expected *, desired, success, failure)
 //   csched_fence(order)                           seq_cst
+//   csched_fence_light(), csched_fence_heavy()    seq_cst between a light one and a heavy one, which is slow
+//   csched_prepare_fences()                       before these; once more in a child of fork()
 //   csched_futex_wait(word *, value, timeout_ns)  false: timed out
 //   csched_futex_wake(word *, count)              touches no memory of `word`
 //   csched_allocate(size, alignment), csched_free(pointer)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -70,6 +71,33 @@ static inline void csched_fence_seq_cst(void)
 #endif
 }
 #endif
+
+// For the heavy one the system lets all running threads of the process pass a barrier (membarrier(2)), so
+// that the light one is the compiler's alone; without that call both are fences.
+extern __attribute__((visibility("hidden"))) bool csched_has_membarrier;
+
+static inline void csched_prepare_fences(void)
+{
+#ifndef CSCHED_SANITIZE_THREAD
+    csched_has_membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+#endif
+}
+
+static inline void csched_fence_light(void)
+{
+    if (__builtin_expect(csched_has_membarrier, 1)) {
+        atomic_signal_fence(memory_order_seq_cst);
+    } else {
+        csched_fence(seq_cst);
+    }
+}
+
+static inline void csched_fence_heavy(void)
+{
+    if (!csched_has_membarrier || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
+        csched_fence(seq_cst);
+    }
+}
 
 #define csched_thread_local static _Thread_local
 

@@ -29,6 +29,15 @@
 #define CSCHED_BURST 8
 #endif
 
+/// The most retired objects that are freed together, and how long they are let gather: each time costs a
+/// system call that interrupts all running threads.
+#ifndef CSCHED_COLLECTED_MOST
+#define CSCHED_COLLECTED_MOST 1024
+#endif
+#ifndef CSCHED_GATHER_NS
+#define CSCHED_GATHER_NS UINT64_C(10000000)
+#endif
+
 /// How far from the bottom of a deque thieves may take many at once (D3). Near it the owner would have to
 /// close the deque often, and a close costs a cache miss, and the order of one operation.
 #ifndef CSCHED_OPEN_DISTANCE

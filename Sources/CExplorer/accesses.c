@@ -146,6 +146,14 @@ void explorer_fence(const explorer_site *site, explorer_order order)
     }
 }
 
+void explorer_fence_all(const explorer_site *site)
+{
+    if (explorer_step(site)) {
+        explorer_memory_fence_all(explorer_engine.self);
+        explorer_note(site, "%s", "");
+    }
+}
+
 void explorer_init(void *object, size_t size, uint64_t value)
 {
     if (!explorer_heap_is_live(object, size)) {

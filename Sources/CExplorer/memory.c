@@ -265,6 +265,17 @@ void explorer_memory_fence(int thread, explorer_order order)
     }
 }
 
+void explorer_memory_fence_all(int thread)
+{
+    explorer_memory_fence(thread, explorer_seq_cst);
+    for (int other = 0; other < EXPLORER_THREADS; other++) {
+        if (other != thread) {
+            explorer_memory_fence(other, explorer_seq_cst);
+        }
+    }
+    explorer_memory_fence(thread, explorer_seq_cst);
+}
+
 void explorer_memory_init(int thread, void *object, size_t size, uint64_t value)
 {
     write_word(object, size, value);

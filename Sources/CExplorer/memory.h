@@ -25,6 +25,8 @@ void explorer_memory_store(int thread, void *object, size_t size, uint64_t value
 /// Sees the newest value, and replaces it in the same step. Returns the value before.
 uint64_t explorer_memory_modify(int thread, void *object, size_t size, uint64_t value, explorer_order order);
 void explorer_memory_fence(int thread, explorer_order order);
+/// A fence of every thread, between two of this one.
+void explorer_memory_fence_all(int thread);
 /// A new object in place of what was there. -1: before all threads.
 void explorer_memory_init(int thread, void *object, size_t size, uint64_t value);
 

@@ -126,7 +126,7 @@ private func restartOften() throws {
         }
     }
     func files() throws -> Int { try #require(names(in: "/proc/self/fd")).count }
-    try restart()  // liburcu's thread stays
+    try restart()  // the thread that frees stays
     try #require(eventually { KernelThread.named("csched").isEmpty })
     let threads = KernelThread.all().count
     let filesBefore = try files()

@@ -17,6 +17,7 @@
 #define EXCHANGE(object, value, order)                                                                       \
     (void)explorer_modify(SITE("exchange " #object " " #order), &(object), 4, EXPLORER_EXCHANGE, (value),    \
                           explorer_##order)
+#define FENCE_OF_ALL() explorer_fence_all(SITE("fence of all"))
 #define FENCE(order) explorer_fence(SITE("fence " #order), explorer_##order)
 
 #endif

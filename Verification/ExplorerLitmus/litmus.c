@@ -54,6 +54,10 @@ TWO(sb_fences,
     STORE(x, 1, relaxed); FENCE(seq_cst); a = LOAD(y, relaxed);,
     STORE(y, 1, relaxed); FENCE(seq_cst); b = LOAD(x, relaxed);,
     a == 0 && b == 0)
+TWO(sb_fence_of_all,
+    STORE(x, 1, relaxed); a = LOAD(y, relaxed);,
+    STORE(y, 1, relaxed); FENCE_OF_ALL(); b = LOAD(x, relaxed);,
+    a == 0 && b == 0)
 TWO(sb_one_fence,
     STORE(x, 1, relaxed); FENCE(seq_cst); a = LOAD(y, relaxed);,
     STORE(y, 1, relaxed); b = LOAD(x, relaxed);,
@@ -182,6 +186,7 @@ static const litmus_test tests[] = {
     TEST(sb_release_acquire, "release and acquire do not hurry them", true, true),
     TEST(sb_fences, "two seq_cst fences do", false, false),
     TEST(sb_one_fence, "one does not", true, true),
+    TEST(sb_fence_of_all, "one of all threads does", false, false),
     TEST(sb_seq_cst, "seq_cst on all four does", false, false),
     TEST(sb_exchange_and_fence, "so does an exchange against a fence", false, false),
     TEST(sb_fence_and_load, "a seq_cst load is no fence for the loads behind it", true, true),

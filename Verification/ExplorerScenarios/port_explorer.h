@@ -30,6 +30,7 @@
 #define CSCHED_ADVANCE 2
 #define CSCHED_SWEEP_LEAST 2
 #define CSCHED_CHILDREN_MORE 2
+#define CSCHED_COLLECTED_MOST 2
 #define CSCHED_TURN 2
 #define CSCHED_BURST 1
 #define CSCHED_CALM_LOOKS 1
@@ -75,6 +76,9 @@
 #define csched_cas_weak(object, expected, desired, success, failure)                                         \
     csched_compare(object, expected, desired, success, failure, true)
 #define csched_fence(order) explorer_fence(csched_site("fence " #order), explorer_##order)
+// A light one keeps a compiler from moving accesses, which here is never done.
+#define csched_fence_light() ((void)0)
+#define csched_fence_heavy() explorer_fence_all(csched_site("heavy fence"))
 
 #define csched_thread_local explorer_thread_local
 

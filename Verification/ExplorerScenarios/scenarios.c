@@ -18,7 +18,7 @@ const explorer_program *scenario_at(size_t index)
         {call_scenarios, call_scenario_count},         {block_scenarios, block_scenario_count},
         {priority_scenarios, priority_scenario_count}, {timer_scenarios, timer_scenario_count},
         {children_scenarios, children_scenario_count}, {watch_scenarios, watch_scenario_count},
-        {ring_scenarios, ring_scenario_count},
+        {ring_scenarios, ring_scenario_count},         {epochs_scenarios, epochs_scenario_count},
     };
     for (size_t part = 0; part < sizeof parts / sizeof parts[0]; part++) {
         if (index < parts[part].count) {

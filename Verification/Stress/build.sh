@@ -12,6 +12,18 @@ stress_warnings=(-Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes
 stress_sources=(main.c options.c ledger.c hogs.c watchdog.c load.c disturber.c shots.c shots_lane.c
     shots_counter.c shots_life.c mixed.c memory.c age_pipe.c)
 
+# The scheme of grace periods: liburcu, or epochs, which are the core's own.
+stress_grace=liburcu
+
+# grace_options <option of pkg-config>: sets `grace`, the options for the scheme.
+grace_options() {
+    grace=()
+    [[ $stress_grace == liburcu ]] || return 0
+    pkg-config --exists liburcu-bp || fail "pkg-config does not find liburcu-bp; ./bootstrap installs it."
+    read -ra grace <<<"$(pkg-config "$1" liburcu-bp)"
+    [[ $1 != --cflags ]] || grace+=(-DCSCHED_LIBURCU)
+}
+
 # What chooses the port that yields.
 stress_port=(-I"$stress_root/Verification/Stress" '-DCSCHED_PORT="port_yielding.h"')
 
@@ -30,7 +42,7 @@ stress_compiler() {
 # stress_compile <folder of the objects> <compiler> <sources, in one word> <options...>: sources from the
 # repository's root, or with absolute paths
 stress_compile() {
-    local folder=$1 compiler=$2 sources=() names=() name cflags
+    local folder=$1 compiler=$2 sources=() names=() name grace
     read -ra names <<<"$3"
     for name in "${names[@]}"; do
         [[ $name == /* ]] || name=$stress_root/$name
@@ -38,12 +50,11 @@ stress_compile() {
     done
     shift 3
     mkdir -p "$folder"
-    pkg-config --exists liburcu-bp || fail "pkg-config does not find liburcu-bp; ./bootstrap installs it."
-    read -ra cflags <<<"$(pkg-config --cflags liburcu-bp)"
+    grace_options --cflags
     (
         cd "$folder"
         "$compiler" -std=gnu17 -D_GNU_SOURCE -O2 -g -pthread "${stress_warnings[@]}" \
-            -I"$stress_root/CScheduler/include" -I"$stress_root/Verification/Stress" "${cflags[@]}" "$@" -c \
+            -I"$stress_root/CScheduler/include" -I"$stress_root/Verification/Stress" "${grace[@]}" "$@" -c \
             "${sources[@]}"
     ) || fail "the stress program does not compile (${*:-plain})."
 }
@@ -82,12 +93,12 @@ stress_skipping() {
 
 # stress_link <program> <compiler> <objects, in one word> <options...>
 stress_link() {
-    local program=$1 compiler=$2 objects=() libraries
+    local program=$1 compiler=$2 objects=() grace
     read -ra objects <<<"$3"
     shift 3
-    read -ra libraries <<<"$(pkg-config --libs liburcu-bp)"
+    grace_options --libs
     # The linker has one warning for each of AddressSanitizer's hundreds of helpers.
-    "$compiler" -pthread "${objects[@]}" -o "$program" "$@" "${libraries[@]}" -lm 2>&1 |
+    "$compiler" -pthread "${objects[@]}" -o "$program" "$@" "${grace[@]}" -lm 2>&1 |
         sed '/Cannot export local symbol/d' >&2 || fail "$program does not link (${*:-plain})."
 }
 

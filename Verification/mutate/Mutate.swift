@@ -128,7 +128,8 @@ struct Mutate {
         let folder = root.appending(path: "CScheduler/src")
         // Not in the explorer: it has its own port and grace periods, and asks the system nothing.
         let others = [
-            "inspection.c", "internals.c", "reclaim.c", "recorder.c", "sizing.c", "thread_state.c",
+            "grace_epochs.c", "grace_liburcu.c", "inspection.c", "internals.c", "port_shipping.c",
+            "reclaim.c", "recorder.c", "sizing.c", "thread_state.c",
         ]
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
             .filter { $0.hasSuffix(".c") && !others.contains($0) }.sorted()

@@ -56,7 +56,7 @@ struct MutationOperator: Sendable {
 
     /// Every fence goes.
     static let unfence = MutationOperator(name: "no fence") { source in
-        source.calls { $0 == "csched_fence" }
+        source.calls { $0 == "csched_fence" || $0 == "csched_fence_heavy" }
             .compactMap { call in source.statement(of: call.range).map { ($0, call.range, ";") } }
     }
 

@@ -168,6 +168,7 @@ extension Laboratory {
             "range.c": ["call-ranges", "call-cut_short", "join-range"],
             "registry.c": ["registry", "life-two", "life-churn"],
             "ring.c": ["ring"],
+            "epochs.c": ["epochs"],
             "scheduler.c": ["call", "life"],
             "submit.c": ["call", "parking", "life", "block", "priority"],
             "timer.c": ["timer"],
@@ -177,7 +178,7 @@ extension Laboratory {
         ]
         let all = [
             "call", "deque", "inbox", "registry", "completion", "capacity", "idle", "lane", "join", "life",
-            "parking", "block", "priority", "timer", "children", "ring",
+            "parking", "block", "priority", "timer", "children", "ring", "epochs",
         ]
         let first = near[file] ?? []
         return onlyNear ? first : first + all.filter { !first.contains($0) }

@@ -19,6 +19,8 @@ extern const explorer_program completion_scenarios[];
 extern const size_t completion_scenario_count;
 extern const explorer_program capacity_scenarios[];
 extern const size_t capacity_scenario_count;
+extern const explorer_program epochs_scenarios[];
+extern const size_t epochs_scenario_count;
 extern const explorer_program idle_scenarios[];
 extern const size_t idle_scenario_count;
 extern const explorer_program parking_scenarios[];

@@ -1,0 +1,1 @@
+#include <epochs.c>

@@ -68,12 +68,14 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.9.0"),
     ],
     targets: [
-        .systemLibrary(name: "CURCU", pkgConfig: "liburcu-bp", providers: [.apt(["liburcu-dev"])]),
+        .systemLibrary(
+            name: "CURCU", pkgConfig: "liburcu-bp",
+            providers: [.apt(["liburcu-dev"]), .yum(["userspace-rcu-devel"])]),
         .target(
             name: "CScheduler",
             dependencies: [.target(name: "CURCU", condition: .when(traits: ["Liburcu"]))],
             path: "CScheduler",
-            exclude: ["DESIGN.md"],
+            exclude: ["DESIGN.md", "Makefile"],
             sources: ["src"],
             publicHeadersPath: "include",
             cSettings: warnings + [

@@ -213,6 +213,9 @@ awk '/^```/ { inside = /^```sh/; next } inside && !/^\.\// { print }' README.md 
 bash -e readme-command.sh || fail "the command in Examples/embed-c/README.md does not build the program."
 run_c ./embed-c
 
+# The core by other compilers and for other systems, and as an installed library.
+"$repository/Scripts/platforms" || fail "the C core does not run everywhere; where, is said above."
+
 # The explorer, aimed at code that is not ours: the defects are found, and without them all holds.
 cd "$temporary/published/Examples/explore-c"
 explore_c() { # explore_c <folder> <defects> <status> <line>

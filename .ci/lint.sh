@@ -47,7 +47,7 @@ for folder in Package.swift Sources Benchmarks Verification Tests Examples; do
     [[ ! -e $folder ]] || swift_roots+=("$folder")
 done
 mapfile -t c_files < <(files 'CScheduler/**.[ch]' 'Sources/**.[ch]' 'Benchmarks/**.[ch]' 'Benchmarks/**.cpp' \
-    'Benchmarks/**.hpp' 'Examples/**.[ch]' 'Tests/**.[ch]' 'Verification/**.[ch]' 'Verification/**.cpp')
+    'Benchmarks/**.hpp' 'Examples/**.[ch]' 'Examples/**.cpp' 'Tests/**.[ch]' 'Verification/**.[ch]' 'Verification/**.cpp')
 mapfile -t shell_files < <(files bootstrap '.ci/*' 'Scripts/*' 'Verification/**.sh' ':!*.py' ':!*.txt')
 
 check "the Swift above is not formatted; swift format -i corrects most of it." \

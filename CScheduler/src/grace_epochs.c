@@ -34,11 +34,14 @@ static void collect(void)
         csched_epochs_rest(&epochs);
         return;
     }
-    for (csched_retired *next; object != NULL; object = next) {
+    int count = 0;
+    for (csched_retired *next; object != NULL; object = next, count++) {
         next = csched_load(&object->link.next, relaxed);
         csched_reclaim_free(object); // E5
     }
-    (void)csched_futex_wait(&flushes, 0, CSCHED_GATHER_NS);
+    if (count < CSCHED_COLLECTED_MOST) { // else there are more
+        (void)csched_futex_wait(&flushes, 0, CSCHED_GATHER_NS);
+    }
 }
 
 static void *thread_body(void *unused)

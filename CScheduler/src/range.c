@@ -39,9 +39,9 @@ static piece unpack(void *word)
 }
 
 // Where a piece begins; where the last one ends.
-static uint64_t boundary(const range *whole, uint32_t piece)
+static uint64_t boundary(const range *whole, uint32_t number)
 {
-    return piece == whole->pieces ? whole->count : piece * whole->grain;
+    return number == whole->pieces ? whole->count : number * whole->grain;
 }
 
 static void end(range *whole, uint64_t indices)

@@ -61,9 +61,13 @@ static bool rest(void)
 
 static reading take_reading(void)
 {
+    double allocated = 0; // only this library says
+#ifdef __GLIBC__
     (void)malloc_trim(0);
     struct mallinfo2 now = mallinfo2();
-    return (reading){.resident = resident(), .allocated = (double)(now.uordblks + now.hblkhd)};
+    allocated = (double)(now.uordblks + now.hblkhd);
+#endif
+    return (reading){.resident = resident(), .allocated = allocated};
 }
 
 typedef struct {
@@ -114,7 +118,9 @@ bool stress_memory(const stress_options *options)
     double residents[MEASURED], allocateds[MEASURED];
     stress_tally tally = {0};
     uint64_t each = options->operations / CYCLES;
+#ifdef __GLIBC__
     (void)mallopt(M_ARENA_MAX, 1);
+#endif
     stress_load_create(&load, options, options->threads, options->workers);
     stress_watch(&watched);
     for (int cycle = 0; cycle < CYCLES; cycle++) {

@@ -14,16 +14,16 @@ typedef struct {
     uint64_t timeout_ns;        ///< of the shutdown
     uint32_t close_after;       ///< operations
     _Atomic(uint32_t) submitted;
-} life;
+} lifetime;
 
 typedef struct {
-    life *life;
+    lifetime *life;
     uint32_t first;
     uint32_t count;
     uint64_t seed;
 } feeder;
 
-static void did_not_run(life *life, uint32_t first, uint32_t count)
+static void did_not_run(lifetime *life, uint32_t first, uint32_t count)
 {
     for (uint32_t number = first; number < first + count; number++) {
         stress_did_not_run(&life->producer->ledger, number);
@@ -41,7 +41,7 @@ static bool accepted(csched_status status)
 
 static void run_in_life(void *context, void *extra, csched_disposition disposition);
 
-static csched_operation operation_of(life *life, uint32_t number, uint32_t span)
+static csched_operation operation_of(lifetime *life, uint32_t number, uint32_t span)
 {
     return (csched_operation){
         .run = run_in_life, .context = life, .extra = stress_pack(number, span), .counter = life->counter};
@@ -49,7 +49,7 @@ static csched_operation operation_of(life *life, uint32_t number, uint32_t span)
 
 static void run_in_life(void *context, void *extra, csched_disposition disposition)
 {
-    life *life = context;
+    lifetime *life = context;
     uint32_t number = stress_number(extra);
     uint32_t span = stress_span(extra);
     if (disposition == CSCHED_CANCEL) {
@@ -65,7 +65,7 @@ static void run_in_life(void *context, void *extra, csched_disposition dispositi
     }
 }
 
-static bool submit_bulk(life *life, uint32_t first, uint32_t count)
+static bool submit_bulk(lifetime *life, uint32_t first, uint32_t count)
 {
     csched_operation operations[BULK_MOST];
     for (uint32_t index = 0; index < count; index++) {
@@ -74,7 +74,7 @@ static bool submit_bulk(life *life, uint32_t first, uint32_t count)
     return accepted(csched_submit_bulk(life->scheduler, operations, count));
 }
 
-static bool submit(life *life, uint32_t number, uint32_t span, stress_random *random)
+static bool submit(lifetime *life, uint32_t number, uint32_t span, stress_random *random)
 {
     csched_operation operation = operation_of(life, number, span);
     switch (stress_below(random, 4)) {
@@ -97,7 +97,7 @@ static bool submit(life *life, uint32_t number, uint32_t span, stress_random *ra
 static void *feed(void *context)
 {
     const feeder *task = context;
-    life *life = task->life;
+    lifetime *life = task->life;
     stress_random random = {task->seed};
     for (uint32_t done = 0, span; done < task->count; done += span) {
         span = 1 + stress_below(&random, SPAN_MOST);
@@ -112,7 +112,7 @@ static void *feed(void *context)
 
 static void *close_midway(void *context)
 {
-    life *life = context;
+    lifetime *life = context;
     while (atomic_load_explicit(&life->submitted, memory_order_relaxed) < life->close_after) {
         stress_sleep_ns(1000);
     }
@@ -158,7 +158,7 @@ static void start(pthread_t *thread, void *(*function)(void *context), void *con
 }
 
 // All have ended, and nothing of the life is used by them any more.
-static void destroy(life *life)
+static void destroy(lifetime *life)
 {
     stress_producer *producer = life->producer;
     if (csched_completion_wait(life->counter, CSCHED_FOREVER) != CSCHED_WAIT_COMPLETED) {
@@ -180,10 +180,10 @@ static void destroy(life *life)
 void stress_shot_life(stress_producer *producer)
 {
     const uint64_t timeouts[] = {0, CSCHED_FOREVER, 50000};
-    life life = {.producer = producer,
-                 .scheduler = create(producer),
-                 .counter = csched_completion_create(),
-                 .timeout_ns = timeouts[stress_below(&producer->random, 3)]};
+    lifetime life = {.producer = producer,
+                     .scheduler = create(producer),
+                     .counter = csched_completion_create(),
+                     .timeout_ns = timeouts[stress_below(&producer->random, 3)]};
     life.lane = csched_lane_create(life.scheduler);
     if (life.counter == NULL || life.lane == NULL) {
         stress_stop("memory is exhausted: a counter or a lane could not be created");

@@ -12,8 +12,12 @@
 #endif
 
 #ifdef __clang__
-#define CSCHED_ASSUME_NONNULL_BEGIN _Pragma("clang assume_nonnull begin") CSCHED_EXTERN_C_BEGIN
-#define CSCHED_ASSUME_NONNULL_END CSCHED_EXTERN_C_END _Pragma("clang assume_nonnull end")
+// Users of -Wpedantic need not hear that nullability is an extension.
+#define CSCHED_ASSUME_NONNULL_BEGIN                                                                          \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wnullability-extension\"")         \
+        _Pragma("clang assume_nonnull begin") CSCHED_EXTERN_C_BEGIN
+#define CSCHED_ASSUME_NONNULL_END                                                                            \
+    CSCHED_EXTERN_C_END _Pragma("clang assume_nonnull end") _Pragma("clang diagnostic pop")
 #define CSCHED_NULLABLE _Nullable
 #define CSCHED_SWIFT_NAME(name) __attribute__((swift_name(#name)))
 #define CSCHED_CLOSED_ENUM __attribute__((enum_extensibility(closed)))

@@ -154,7 +154,8 @@ git ls-files --cached --others --exclude-standard --deduplicate -z |
     git tag 0.0.1
 )
 write_example "$temporary/by-version" ".package(url: \"file://$published\", exact: \"0.0.1\", traits: [])"
-run_example "$temporary/by-version" -c release
+# As if no library of the system's were there.
+PKG_CONFIG_LIBDIR=$temporary/nowhere run_example "$temporary/by-version" -c release
 
 # Without the trait Liburcu the grace periods are our own, and no library has to be there.
 links_liburcu() { ldd "$temporary/$1/example" | grep -q liburcu; }

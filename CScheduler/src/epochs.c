@@ -4,8 +4,8 @@
 //       collector takes objects, begins a period, and waits until every reader is in no section, or in one of
 //       that period or a later one.
 //   E2  Every object that is retired is taken once, in the order in which they were retired.
-//   E3  The collector sleeps only while there is nothing linked to take (rest), or while a section of an
-//       earlier period lasts (collect); what ends that wakes it.
+//   E3  The collector sleeps only while nothing can be taken (rest), or while a section of an earlier period
+//       lasts (collect); the thread that ends that wakes it.
 //   E4  A reader has one thread at a time. Readers are listed for ever: as many as there were at one time.
 //
 // The cost lies with the collector, whose fence is a system call that lets every running thread of the
@@ -39,7 +39,6 @@
 void csched_epochs_init(csched_epochs *epochs)
 {
     csched_init(&epochs->period, 1);
-    csched_init(&epochs->awaited, 0);
     csched_init(&epochs->readers, NULL);
     csched_init(&epochs->stub.link.next, NULL);
     csched_init(&epochs->newest, &epochs->stub);
@@ -63,6 +62,7 @@ csched_reader *csched_epochs_join(csched_epochs *epochs)
         return NULL;
     }
     csched_init(&reader->began, 0);
+    csched_init(&reader->awaited, 0);
     csched_init(&reader->taken, 1);
     reader->depth = 0;
     do {
@@ -81,8 +81,7 @@ void csched_epochs_enter(csched_epochs *epochs, csched_reader *reader)
     }
 }
 
-// E3. Every thread that sees the collector wait wakes it: one that is stopped on its way to do so stands in
-// nobody's way. Apart: the way of every section saves no registers for it.
+// E3. Apart: the way of every section saves no registers for it.
 csched_aside static void wake(csched_epochs *epochs)
 {
     csched_fetch_add(&epochs->signals, 1, release); // P66
@@ -94,7 +93,7 @@ void csched_epochs_exit(csched_epochs *epochs, csched_reader *reader)
     if (--reader->depth == 0) {
         csched_store(&reader->began, 0, release); // P62
         csched_fence_light();                     // P63
-        if (csched_unlikely(csched_load(&epochs->awaited, relaxed) != 0)) {
+        if (csched_unlikely(csched_load(&reader->awaited, relaxed) != 0)) {
             wake(epochs);
         }
     }
@@ -147,12 +146,12 @@ static bool has_ended(const csched_reader *reader, uint64_t period)
 }
 
 // E1, E3.
-static void wait_for(csched_epochs *epochs, const csched_reader *reader, uint64_t period)
+static void wait_for(csched_epochs *epochs, csched_reader *reader, uint64_t period)
 {
     if (has_ended(reader, period)) {
         return;
     }
-    csched_store(&epochs->awaited, 1, relaxed);
+    csched_store(&reader->awaited, 1, relaxed);
     csched_fence_heavy(); // P63
     for (;;) {
         uint32_t signals = csched_load(&epochs->signals, acquire); // P66
@@ -161,16 +160,16 @@ static void wait_for(csched_epochs *epochs, const csched_reader *reader, uint64_
         }
         (void)csched_futex_wait(&epochs->signals, signals, UINT64_MAX);
     }
-    csched_store(&epochs->awaited, 0, relaxed);
+    csched_store(&reader->awaited, 0, relaxed);
 }
 
-csched_retired *csched_epochs_collect(csched_epochs *epochs)
+csched_retired *csched_epochs_collect(csched_epochs *epochs, uint64_t *count)
 {
     csched_retired *first = take(epochs), *last = first;
     if (first == NULL) {
         return NULL;
     }
-    for (int count = 1; count < CSCHED_COLLECTED_MOST; count++) {
+    for (*count = 1; *count < CSCHED_COLLECTED_MOST; (*count)++) {
         csched_retired *object = take(epochs);
         if (object == NULL) {
             break;
@@ -183,7 +182,7 @@ csched_retired *csched_epochs_collect(csched_epochs *epochs)
     uint64_t period = csched_load(&epochs->period, relaxed) + 1;
     csched_store(&epochs->period, period, release); // P60
     csched_fence_heavy();                           // P61
-    for (const csched_reader *reader = csched_load(&epochs->readers, acquire); reader != NULL;
+    for (csched_reader *reader = csched_load(&epochs->readers, acquire); reader != NULL;
          reader = reader->older) {
         wait_for(epochs, reader, period);
     }
@@ -200,7 +199,7 @@ void csched_epochs_rest(csched_epochs *epochs)
     csched_store(&epochs->resting, 0, relaxed);
 }
 
-void csched_epochs_after_fork(csched_epochs *epochs, csched_reader *mine)
+uint64_t csched_epochs_after_fork(csched_epochs *epochs, csched_reader *mine)
 {
     for (csched_reader *reader = csched_load(&epochs->readers, relaxed); reader != NULL;
          reader = reader->older) {
@@ -212,8 +211,10 @@ void csched_epochs_after_fork(csched_epochs *epochs, csched_reader *mine)
     }
     // Behind a link that a thread of the parent's did not come to set, nothing is found any more.
     csched_retired *last = epochs->oldest;
-    for (csched_retired *next; (next = csched_load(&last->link.next, relaxed)) != NULL;) {
-        last = next;
+    uint64_t count = last != &epochs->stub;
+    for (csched_retired *next; (next = csched_load(&last->link.next, relaxed)) != NULL; last = next) {
+        count += next != &epochs->stub;
     }
     csched_store(&epochs->newest, last, relaxed);
+    return count;
 }

@@ -1,74 +1,74 @@
 // grace_epochs.c - grace periods of our own (epochs.c): one thread of the process, which collects and frees.
 //
 //   E5  While the lock `collecting` is held nothing is freed: the functions that free call release functions
-//       of observers, which are the user's.
-//   E6  The thread is there when anything is retired: domains are created before.
+//       of observers, which are the user's, and may fork.
+//   E6  The thread is there when anything is retired: schedulers are created after it.
+//   E7  `freed` counts in the order in which objects were retired, and `retired` before each is linked: so
+//       all that was retired before a flush is freed when as many are freed as had been counted by then.
 //
-// It lets objects gather for CSCHED_GATHER_NS after each collection, unless a flush is waiting for them. A
-// forked child has no such thread until it creates a domain of its own.
+// The thread lets objects gather for CSCHED_GATHER_NS after each collection, unless a flush is waiting, or
+// there are more. A forked child has no such thread until it creates a scheduler of its own.
+//
+// Orderings:
+//   P67  flush: `flushes` (seq_cst), look at `freed` (seq_cst) <-> thread: `freed` (seq_cst), look at
+//        `flushes` (seq_cst). Of a flush that falls asleep and objects that are freed, at least one sees the
+//        other.
 
 #ifndef CSCHED_LIBURCU
 
 #include "epochs.h"
 
 #include <pthread.h>
-#include <signal.h>
+#include <string.h>
 
+#include "scheduler_internal.h"
 #include "tuning.h"
 
 static csched_epochs epochs;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; // guards the next one
 static bool is_running;
 static pthread_mutex_t collecting = PTHREAD_MUTEX_INITIALIZER; // taken after `starting`
-static csched_atomic(uint32_t) flushes;                        // that wait: nothing gathers then
+
+static csched_atomic(uint64_t) retired; // E7
+static csched_atomic(uint64_t) freed;
+static csched_atomic(uint32_t) rounds;  // flushes sleep on it
+static csched_atomic(uint32_t) flushes; // that wait: nothing gathers then
+static uint64_t in_hand;                // the thread's: what it is freeing
 
 csched_thread_local csched_reader *reader;
 csched_thread_local unsigned joined;
+csched_thread_local bool is_the_thread;
 
 static void collect(void)
 {
     (void)pthread_mutex_lock(&collecting);
-    csched_retired *object = csched_epochs_collect(&epochs);
+    csched_retired *object = csched_epochs_collect(&epochs, &in_hand);
     (void)pthread_mutex_unlock(&collecting);
     if (object == NULL) {
         csched_epochs_rest(&epochs);
         return;
     }
-    int count = 0;
-    for (csched_retired *next; object != NULL; object = next, count++) {
+    for (csched_retired *next; object != NULL; object = next) {
         next = csched_load(&object->link.next, relaxed);
         csched_reclaim_free(object); // E5
     }
-    if (count < CSCHED_COLLECTED_MOST) { // else there are more
+    csched_fetch_add(&freed, in_hand, seq_cst); // P67
+    csched_fetch_add(&rounds, 1, release);
+    if (csched_load(&flushes, seq_cst) != 0) { // P67
+        csched_futex_wake(&rounds, INT32_MAX);
+    } else if (in_hand < CSCHED_COLLECTED_MOST) {
         (void)csched_futex_wait(&flushes, 0, CSCHED_GATHER_NS);
     }
 }
 
-static void *thread_body(void *unused)
+static void *thread_main(void *unused)
 {
+    is_the_thread = true;
+    (void)pthread_setname_np(pthread_self(), "reclaimer");
     for (;;) {
         collect();
     }
     return unused;
-}
-
-static bool start(void)
-{
-    enum { STACK_BYTES = 256 * 1024 };
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0) {
-        return false;
-    }
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); // signals are the program's own affair
-    pthread_t thread;
-    bool started = pthread_create(&thread, &attributes, thread_body, NULL) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attributes);
-    return started;
 }
 
 static void before_fork(void)
@@ -83,13 +83,18 @@ static void after_fork_in_parent(void)
     (void)pthread_mutex_unlock(&starting);
 }
 
-// The objects that the parent's thread was freeing stay allocated here.
+static bool has_handlers;
+
+// Objects that the parent's thread was freeing stay allocated here. When a release function has forked, the
+// child's only thread is the one that frees, and goes on.
 static void after_fork_in_child(void)
 {
+    has_handlers = true; // also when another thread of the parent's did not come to note it
     csched_prepare_fences();
-    csched_epochs_after_fork(&epochs, reader);
-    csched_store(&flushes, 0, relaxed);
-    is_running = false;
+    csched_init(&retired, csched_epochs_after_fork(&epochs, reader) + (is_the_thread ? in_hand : 0));
+    csched_init(&freed, 0);
+    csched_init(&flushes, 0);
+    is_running = is_the_thread;
     after_fork_in_parent();
 }
 
@@ -97,50 +102,47 @@ static void prepare(void)
 {
     csched_prepare_fences();
     csched_epochs_init(&epochs);
-    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    has_handlers =
+        has_handlers || pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
 bool csched_grace_prepare(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (pthread_once(&once, prepare) != 0) {
-        return false;
-    }
+    (void)pthread_once(&once, prepare);
     (void)pthread_mutex_lock(&starting);
-    is_running = is_running || start();
+    if (has_handlers && !is_running) {
+        pthread_t thread;
+        is_running = csched_create_thread(&thread, thread_main, NULL) == CSCHED_OK;
+        if (is_running) {
+            (void)pthread_detach(thread);
+        }
+    }
     bool prepared = is_running;
     (void)pthread_mutex_unlock(&starting);
     return prepared;
 }
 
-void csched_grace_retire(csched_retired *object) { csched_epochs_retire(&epochs, object); }
-
-// An object that lies on the stack of the thread that waits for its turn to be freed.
-typedef struct {
-    csched_retired retired;
-    csched_atomic(uint32_t) is_over;
-} flush;
-
-static void end_flush(csched_retired *object)
+void csched_grace_retire(csched_retired *object)
 {
-    flush *ended = (flush *)(void *)object;
-    csched_store(&ended->is_over, 1, release);
-    csched_futex_wake(&ended->is_over, 1); // by its address alone: it may be gone
+    csched_fetch_add(&retired, 1, relaxed); // E7
+    csched_epochs_retire(&epochs, object);
 }
 
 void csched_reclaim_flush(void)
 {
-    csched_check(csched_grace_prepare(), "the thread that frees memory cannot be started");
-    csched_reclaim *domain = csched_reclaim_create();
-    csched_check(domain != NULL, "no memory");
-    flush mine;
-    csched_init(&mine.is_over, 0);
-    csched_reclaim_retire(domain, &mine.retired, end_flush);
-    csched_reclaim_destroy(domain);
-    (void)csched_fetch_add(&flushes, 1, seq_cst);
+    csched_check(!is_the_thread, "the release function of an observer must not wait for other observers: a "
+                                 "scheduler that has one cannot be destroyed there, but by destroy_later");
+    uint64_t wanted = csched_load(&retired, relaxed);
+    (void)csched_fetch_add(&flushes, 1, seq_cst); // P67
     csched_futex_wake(&flushes, 1);
-    while (csched_load(&mine.is_over, acquire) == 0) {
-        (void)csched_futex_wait(&mine.is_over, 0, UINT64_MAX);
+    for (;;) {
+        uint32_t seen = csched_load(&rounds, acquire);
+        if (csched_load(&freed, seq_cst) >= wanted) { // P67
+            break;
+        }
+        csched_check(csched_grace_prepare(), "the thread that frees memory cannot be started");
+        (void)csched_futex_wait(&rounds, seen, UINT64_MAX);
     }
     (void)csched_fetch_sub(&flushes, 1, relaxed);
 }

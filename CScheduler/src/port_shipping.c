@@ -1,9 +1,32 @@
-// port_shipping.c - the shared words of the port for real threads.
+// port_shipping.c - what the port for real threads shares, and does seldom.
 
 #include "port.h"
 
-bool csched_has_membarrier; // written before there are threads that read it
+#include <linux/membarrier.h>
+
+bool csched_has_membarrier; // written while the process has no reader
 
 #ifdef CSCHED_SANITIZE_THREAD
 csched_atomic(unsigned) csched_fence_word;
 #endif
+
+static bool membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+
+void csched_prepare_fences(void)
+{
+    csched_has_membarrier =
+        membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+// Readers have no fences any more: so it must not fail. It may, without memory, and where a process was
+// restored from a checkpoint, which forgets who is registered.
+void csched_pass_barrier_everywhere(void)
+{
+    enum { TRIES = 1000, PAUSE_US = 1000 };
+    for (int tries = 0; !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED); tries++) {
+        if (tries == TRIES || (errno != ENOMEM && !membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))) {
+            csched_fatal(__func__, "the system call membarrier is refused now, and was not before");
+        }
+        (void)usleep(PAUSE_US);
+    }
+}

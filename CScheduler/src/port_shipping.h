@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -73,15 +72,11 @@ static inline void csched_fence_seq_cst(void)
 #endif
 
 // For the heavy one the system lets all running threads of the process pass a barrier (membarrier(2)), so
-// that the light one is the compiler's alone; without that call both are fences.
+// that the light one is the compiler's alone; where there is no such call when they are prepared, both are
+// fences. Also under ThreadSanitizer: the readers' words order what is freed.
 extern __attribute__((visibility("hidden"))) bool csched_has_membarrier;
-
-static inline void csched_prepare_fences(void)
-{
-#ifndef CSCHED_SANITIZE_THREAD
-    csched_has_membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-#endif
-}
+__attribute__((visibility("hidden"))) void csched_prepare_fences(void);
+__attribute__((visibility("hidden"))) void csched_pass_barrier_everywhere(void);
 
 static inline void csched_fence_light(void)
 {
@@ -94,7 +89,9 @@ static inline void csched_fence_light(void)
 
 static inline void csched_fence_heavy(void)
 {
-    if (!csched_has_membarrier || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
+    if (csched_has_membarrier) {
+        csched_pass_barrier_everywhere();
+    } else {
         csched_fence(seq_cst);
     }
 }

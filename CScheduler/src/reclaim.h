@@ -43,8 +43,8 @@ void csched_reclaim_leave(void);
 void csched_reclaim_enter(void);
 void csched_reclaim_exit(void);
 
-/// Frees `object` by `free` after a grace period. Wait-free; allowed inside a read section, and by
-/// submitters.
+/// Frees `object` by `free` after a grace period. Wait-free but for a system call that wakes a thread;
+/// allowed inside a read section, and by submitters.
 void csched_reclaim_retire(csched_reclaim *domain, csched_retired *object,
                            void (*free)(csched_retired *object));
 

@@ -409,6 +409,9 @@ static csched_status initialise(csched_scheduler *scheduler, const csched_config
     pthread_mutex_init(&scheduler->ending, NULL);
     csched_init(&scheduler->size, 0);
     scheduler->forks = csched_load(&forks, relaxed);
+    if (!csched_grace_prepare()) {
+        return CSCHED_THREAD_CREATION_FAILED;
+    }
     scheduler->domain = csched_reclaim_create();
     csched_crew *crew = allocate_crew(0);
     if (scheduler->domain == NULL || crew == NULL) {

@@ -2,6 +2,7 @@
 
 import CScheduler
 import Glibc
+import PropertyTesting
 import Testing
 
 @Test(.enabled(if: !isThreadSanitized)) func `a forked child finds its schedulers closed`() async {
@@ -14,6 +15,11 @@ import Testing
 
 @Test(.enabled(if: !isThreadSanitized)) func `an operation forks a child that is no worker`() async {
     await #expect(processExitsWith: .success) { try forkInside() }
+}
+
+@Test(.enabled(if: !isThreadSanitized))
+func `a child that is forked while observers are released makes a scheduler of its own`() async {
+    await #expect(processExitsWith: .success) { try forkWhileReleased() }
 }
 
 private let doNothing: csched_function = { _, _, _ in }
@@ -79,16 +85,62 @@ private func forkInside() throws {
 
 private func forkAndCreate() throws {
     let scheduler = try createScheduler()
-    let worked = try inChild {
-        guard let own = try? createScheduler(), let counter = csched_completion_create() else { return false }
-        var counted = operation()
-        counted.counter = counter
-        for _ in 0..<100 where csched_submit(own, counted) != .ok { return false }
-        let outcome = csched_completion_wait(counter, 20_000_000_000)
-        csched_scheduler_destroy(own)
-        csched_completion_release(counter)
-        return outcome == .completed
-    }
-    #expect(worked)
+    #expect(try inChild(runsSomeOfItsOwn))
     csched_scheduler_destroy(scheduler)
+}
+
+private func runsSomeOfItsOwn() -> Bool {
+    guard let own = try? createScheduler(), let counter = csched_completion_create() else { return false }
+    var counted = operation()
+    counted.counter = counter
+    for _ in 0..<100 where csched_submit(own, counted) != .ok { return false }
+    let outcome = csched_completion_wait(counter, 20_000_000_000)
+    csched_scheduler_destroy(own)
+    csched_completion_release(counter)
+    return outcome == .completed
+}
+
+private let isReleasing = Gate()
+private let mayRelease = Gate()
+
+/// A thread waits for the release of an observer. In the child neither is there, and the memory of that thread's stack is used
+/// again.
+private func forkWhileReleased() throws {
+    let scheduler = try createScheduler()
+    var observer = csched_observer(
+        notify: { _, _, _ in },
+        release: { _ in
+            isReleasing.open()
+            // With a limit: liburcu lets nobody fork before this has returned.
+            _ = mayRelease.wait(timeout: .milliseconds(300))
+        }, context: nil)
+    #expect(csched_scheduler_observe(scheduler, &observer) == .ok)
+    let address = UInt(bitPattern: scheduler)
+    let destroys = startThread(for: "forkWhileReleased") {
+        csched_scheduler_destroy(OpaquePointer(bitPattern: address)!)
+    }
+    isReleasing.wait()
+    let works = try inChild {
+        (0..<4).allSatisfy { _ in
+            pthread_join(startThread(for: "forkWhileReleased") { overwriteStack() }, nil) == 0
+                && runsSomeOfItsOwn() && observesOneOfItsOwn()
+        }
+    }
+    mayRelease.open()
+    pthread_join(destroys, nil)
+    #expect(works)
+}
+
+private func observesOneOfItsOwn() -> Bool {
+    guard let own = try? createScheduler() else { return false }
+    var observer = csched_observer(notify: { _, _, _ in }, release: { _ in }, context: nil)
+    let observed = csched_scheduler_observe(own, &observer) == .ok
+    csched_scheduler_destroy(own)  // waits for the release
+    return observed
+}
+
+private func overwriteStack() {
+    withUnsafeTemporaryAllocation(byteCount: 64 * 1024, alignment: 1) { bytes in
+        memset(bytes.baseAddress!, 0x41, bytes.count)
+    }
 }

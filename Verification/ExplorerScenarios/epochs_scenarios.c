@@ -41,7 +41,8 @@ static void publish(uint32_t number) { retire(csched_exchange(&published, make(n
 static int collect(void)
 {
     int count = 0;
-    csched_retired *object = csched_epochs_collect(&epochs);
+    uint64_t expected = 0;
+    csched_retired *object = csched_epochs_collect(&epochs, &expected);
     for (csched_retired *next; object != NULL; object = next, count++) {
         next = csched_load(&object->link.next, relaxed);
         if (collected == NODES_MOST || count == CSCHED_COLLECTED_MOST) {
@@ -49,6 +50,9 @@ static int collect(void)
         }
         order[collected++] = (int)csched_load(&((node *)(void *)object)->number, relaxed);
         csched_free(object);
+    }
+    if ((uint64_t)count != expected) {
+        explorer_fail("%d objects are collected, and said to be %d (E2)", count, (int)expected);
     }
     return count;
 }
@@ -192,11 +196,13 @@ static void handed_setup(void)
     spawn_collector(1);
 }
 
+static csched_reader *earlier;
+
 // A section of the new period delays nobody: it lasts until the collector has what it waits for.
 static void ends_when_told(void *unused)
 {
     (void)unused;
-    csched_reader *reader = join();
+    csched_reader *reader = earlier = join();
     csched_epochs_enter(&epochs, reader);
     gate_open(&gates[0]);
     gate_pass(&gates[1]);
@@ -208,7 +214,8 @@ static void comes_later(void *unused)
 {
     (void)unused;
     csched_reader *reader = join();
-    while (csched_load(&epochs.awaited, relaxed) == 0) {
+    gate_pass(&gates[0]);
+    while (csched_load(&earlier->awaited, relaxed) == 0) {
         csched_yield();
     }
     csched_epochs_enter(&epochs, reader);
@@ -300,9 +307,13 @@ static void stopped_check(void) { end(4); }
 static void stopped_check_frozen(int stopped)
 {
     (void)stopped;
-    csched_epochs_after_fork(&epochs, NULL);
+    uint64_t left = csched_epochs_after_fork(&epochs, NULL);
     retire(make(5));
     while (collect() != 0) {
+    }
+    if ((uint64_t)collected != left + 1) {
+        explorer_fail("%d objects are collected in the child, and %d were there (E2)", collected,
+                      (int)left + 1);
     }
     if (place_of(5) == NONE) {
         explorer_fail("what the child retires is not collected");

@@ -223,7 +223,8 @@ typedef enum CSCHED_CLOSED_ENUM {
 
 typedef struct {
     void (*notify)(void *CSCHED_NULLABLE context, csched_event event, uint32_t worker);
-    /// Called once when no worker can call `notify` any more; may be NULL.
+    /// Called once when no worker can call `notify` any more; may be NULL. On a thread that frees for all
+    /// schedulers: it should not block, and must not destroy a scheduler, but by `destroy_later`.
     void (*CSCHED_NULLABLE release)(void *CSCHED_NULLABLE context);
     void *CSCHED_NULLABLE context;
 } csched_observer;

@@ -93,7 +93,8 @@ uint64_t explorer_modify(const explorer_site *site, void *object, size_t size, e
 bool explorer_cas(const explorer_site *site, void *object, size_t size, void *expected, uint64_t desired,
                   explorer_order success, explorer_order failure, bool weak);
 void explorer_fence(const explorer_site *site, explorer_order order);
-/// A seq_cst fence of every thread of the program, as membarrier(2) makes it: in one step.
+/// A seq_cst fence of every thread of the program, in one step. membarrier(2) makes one of each thread, at
+/// some moment of the call.
 void explorer_fence_all(const explorer_site *site);
 /// Before the object is shared: whoever reads it has to know of this, or it is a data race.
 void explorer_init(void *object, size_t size, uint64_t value);

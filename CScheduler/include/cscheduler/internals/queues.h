@@ -23,7 +23,7 @@ size_t csched_test_deque_steal(csched_test_deque *deque, csched_operation *opera
 /// Objects handed to a grace period, and not freed yet.
 uint64_t csched_test_deque_unreclaimed(const csched_test_deque *deque);
 
-/// Waits until all that was handed to a grace period is freed, of every deque and inbox: some 10 ms. Never
+/// Waits until all that was handed to a grace period is freed, of every deque and inbox: some ms. Never
 /// called in a read section.
 void csched_test_reclaim_flush(void);
 

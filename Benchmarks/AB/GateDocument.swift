@@ -25,28 +25,28 @@ public struct GateDocument: Encodable, Sendable {
 
     /// The version of the format.
     public var schema = 1
-    /// When it ended, ISO 8601.
+    /// When the comparison ended, in ISO 8601.
     public var date: String
-    /// The seed of every order.
+    /// The seed of every shuffle.
     public var seed: UInt64
     /// The earlier commit.
     public var base: Commit
-    /// The later one.
+    /// The later commit.
     public var head: Commit
-    /// How it was decided.
+    /// The rule of the verdicts.
     public var rule: GateRule
     /// The machine.
     public var machine: [String: String]
-    /// The verdict of the whole.
+    /// The verdict on the whole comparison.
     public var outcome: GateOutcome
-    /// Worst first.
+    /// All rows, the worst first.
     public var rows: [Line]
     /// Rows that only BASE has.
     public var onlyBase: [Row]
     /// Rows that only HEAD has.
     public var onlyHead: [Row]
 
-    /// Sums a trial up.
+    /// Sums up a trial.
     public init(_ trial: Trial, of rows: SideBySide.Rows, base: Commit, head: Commit, seed: UInt64) {
         date = Date().formatted(.iso8601)
         self.seed = seed
@@ -66,7 +66,7 @@ public struct GateDocument: Encodable, Sendable {
         outcome = GateOutcome(self.rows.map(\.verdict))
     }
 
-    /// As JSON.
+    /// The document as JSON.
     public func json() throws -> Data { try readableJSON(self) }
 }
 
@@ -74,12 +74,12 @@ public struct GateDocument: Encodable, Sendable {
 public enum GateOutcome: String, Codable, Sendable {
     /// No row is worse.
     case passed
-    /// A row is.
+    /// At least one row is worse.
     case worse
-    /// None is, but of at least one there is no verdict.
+    /// No row is worse, but at least one has no verdict, or there are no rows.
     case notMeasured = "not measured"
 
-    /// Sums verdicts up.
+    /// Sums up verdicts.
     public init(_ verdicts: [Verdict]) {
         if verdicts.contains(.worse) {
             self = .worse
@@ -90,8 +90,8 @@ public enum GateOutcome: String, Codable, Sendable {
         }
     }
 
-    /// The exit status: 3 is a loss, so that nobody takes for one that a build failed (1), that a result was wrong (2), or
-    /// that an argument was (64).
+    /// The exit status: 3 is a loss, so that nobody mistakes a failed build (1), a wrong result (2) or a wrong argument
+    /// (64) for one.
     public var status: Int32 {
         switch self {
         case .passed: 0

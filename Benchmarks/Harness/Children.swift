@@ -1,6 +1,6 @@
 import Foundation
 
-/// The processes of one restart, by peer and what they count; one that died is started anew when it is asked again.
+/// The child processes of one restart, by peer and measurement; a dead one is replaced at the next request for it.
 final class Children {
     enum Count { case time, allocations, liveBytes }
 
@@ -25,7 +25,7 @@ final class Children {
         let peer = name == Coordinator.again ? "ours" : name
         var arguments = ["child", "--peer", peer, "--threads", "\(threads)"]
         if count == .allocations { arguments.append("--count-allocations") }
-        // jemalloc takes what a thread's cache holds for live.
+        // jemalloc counts what a thread's cache holds as live.
         let theirs = ProcessInfo.processInfo.environment["MALLOC_CONF"].map { $0 + "," } ?? ""
         let environment = count == .liveBytes ? ["MALLOC_CONF": theirs + "tcache:false"] : [:]
         let child = try await ChildProcess(program: program, arguments: arguments, environment: environment)
@@ -35,7 +35,7 @@ final class Children {
 
     var all: [ChildProcess] { Array(children.values) }
 
-    /// Voluntary context switches so far of the processes that are timed, by peer.
+    /// Voluntary context switches of the timed processes so far, by peer.
     func switches() -> [String: Int] {
         Dictionary(
             uniqueKeysWithValues: children.compactMap { key, child in
@@ -46,7 +46,7 @@ final class Children {
             })
     }
 
-    /// Kills them, and returns when they have ended.
+    /// Kills the children; returns when they have ended.
     func endAll() async {
         for child in children.values { await child.end() }
         children = [:]

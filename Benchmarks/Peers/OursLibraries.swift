@@ -3,7 +3,7 @@ import BenchmarkCore
 import Commands
 import Transactions
 
-/// The workloads of Commands, Transactions and Actions, as a user writes them.
+/// The workloads of Commands, Transactions and Actions, as a user would write them.
 enum OursLibraries {
     static func form(_ workload: String) -> String? {
         switch workload {
@@ -117,7 +117,7 @@ private final class Sheet: ModelForm, LoggedTransactable, TransactableDefaults {
     }
 
     func transact(_ keys: ModelKeys, _ mark: UInt64, fails: Bool) {
-        // A failure is one of the workload's, or shows in the values.
+        // An error is the workload's own, or shows in the values.
         try? transaction {
             for turn in 0..<keys.count { cells[keys[turn]].value &+= mark }
             if fails { throw ModelFailure() }

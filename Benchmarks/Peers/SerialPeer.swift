@@ -1,6 +1,6 @@
 import BenchmarkCore
 
-/// A loop that calls: what the work itself takes, without a scheduler and without an allocation.
+/// A loop of plain calls: the cost of the work itself, without a scheduler or an allocation.
 final class SerialPeer: Pool {
     static let name = "serial"
     static let version = "a loop"
@@ -45,7 +45,7 @@ final class SerialPeer: Pool {
     func shutdown() {}
 }
 
-// Not inlined: the compiler would do the whole loop in a few vector instructions, or in none.
+// Not inlined: else the compiler would turn the loop into a few vector instructions, or none.
 
 @inline(never)
 private func call(_ job: some Job) { job.run() }

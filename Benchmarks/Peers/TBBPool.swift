@@ -76,7 +76,7 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
         withExtendedLifetime(turns) {}
     }
 
-    /// W4: one of the threads is the one that waits for the group.
+    /// W4: the thread that waits for the group is one of the pool's.
     private func busyStarts(busy: Int) -> Sample {
         startsOnBusyPool(busy: busy) { occupation in
             Thread.detachNewThread { [self] in
@@ -104,7 +104,7 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
         return run.sample(from: start, to: stop)
     }
 
-    /// W25: its threads end when nothing of it is left in the process.
+    /// W25: oneTBB's threads end only when no other arena or handle is left in the process.
     private func livesAlone(count: Int) throws -> Sample {
         tbb_peer_destroy(peer)
         defer { peer = tbb_peer_create(threads) }
@@ -112,7 +112,7 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
     }
 
     func lanes(_ count: Int) throws -> [TBBLane] {
-        // One of the threads is the caller's, which waits: nobody would run a node.
+        // The only thread would be the caller's, which waits: none would run a node.
         guard threads > 1 else { throw PeerError("oneTBB's flow graph needs a thread beside the caller's.") }
         return (0..<count).map { _ in TBBLane() }
     }
@@ -128,7 +128,7 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
         return Sample(from: start, to: stop, operations: steps, checksum: end.value)
     }
 
-    /// W9 by `parallel_invoke`, which is faster than two tasks of a group; its waits help.
+    /// W9 by `parallel_invoke`, which is faster than two tasks of a group; a waiting thread runs tasks.
     func forkJoin(n: Int) -> Sample {
         let start = startClock()
         let value = tbb_peer_fibonacci(UInt32(n))
@@ -153,7 +153,7 @@ final class TBBGroup: @unchecked Sendable {
     func wait() { tbb_peer_group_wait(group) }
 }
 
-/// A closure that C++ calls with a number, from any thread, as long as this is kept.
+/// A closure that C++ calls with a number, from any thread, while this object is retained.
 private final class TBBCalls: Sendable {
     private let body: @Sendable (Int) -> Void
 
@@ -166,7 +166,7 @@ private final class TBBCalls: Sendable {
     }
 }
 
-/// The operations that keep the pool of W4 busy, as C++ calls them, as long as this is kept.
+/// The operations that keep the pool of W4 busy, for C++ to call while this object is retained.
 private final class TBBRepetitions: Sendable {
     private let occupation: Occupation
 

@@ -4,7 +4,7 @@ import BenchmarkHarness
 import BenchmarkReport
 import Foundation
 
-/// Compares two commits side by side: the gate of a pull request.
+/// Compares two commits side by side: the gate for pull requests.
 struct AB: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ab",

@@ -21,16 +21,16 @@ static inline bool csched_capacity_is_bounded(const csched_capacity *capacity)
     return capacity->limit != CSCHED_CAPACITY_UNBOUNDED;
 }
 
-/// Counts `count` more waiting operations, all or none. Lock-free.
+/// Counts `count` more waiting operations, or none. Lock-free.
 bool csched_capacity_try_enter(csched_capacity *capacity, uint64_t count);
-/// Counts `count` more in any case: for what must not be refused.
+/// Counts `count` more in any case: for operations exempt from the limit.
 void csched_capacity_enter_exempt(csched_capacity *capacity, uint64_t count);
-/// Sleeps until there is room, or `*control` has one of the bits of `closed`: false then.
+/// Sleeps until there is room, then counts. False: `*control` has one of the bits of `closed`.
 bool csched_capacity_enter(csched_capacity *capacity, uint64_t count, const csched_atomic(uint32_t) *control,
                            uint32_t closed);
-/// `count` operations wait no more.
+/// `count` operations no longer wait.
 void csched_capacity_leave(csched_capacity *capacity, uint64_t count);
-/// Lets every sleeper look at `control` again.
+/// Makes every sleeper look at `control` again.
 void csched_capacity_interrupt(csched_capacity *capacity);
 
 #endif

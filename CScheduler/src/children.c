@@ -1,40 +1,40 @@
-// children.c - children of a composite without an object each: appended, run, finished, taken.
+// children.c - children of a composite that have no objects: appended, run, finished, taken.
 //
 //   Y1  A child is a node. Its block is called by whoever moves its state from QUEUED to RUNNING; in a
-//       cascade by whoever has the cascade's word: one worker at a time, with BUSY set.
-//   Y2  `word`: the index of the current step, and flags. BUSY: a worker is inside of a cascade, or its turn
-//       is in a queue. RUNS: the current step has begun. TAKEN: the children are their embedder's, and
-//       nothing that is done here decides about them any more. A step ends with one exchange, and the next
-//       one begins with another, when what the block of the first held has been released, both of which a
-//       TAKEN refuses: code of the user's that runs in between finds a step that has not begun. Where there
-//       is nothing to release, one exchange is both.
-//   Y3  `pending`, of a group: OPEN while the registration is out, and one less for each child that has left;
-//       the close makes that the number of those that have not. Whoever makes it 0 is the one that finishes
-//       the group. A taking adds LEAVING, and makes it count those that have not left: whoever makes it
-//       LEAVING is the last one inside: it asks as the other one does, for the embedder may have taken them
-//       as all had finished, and lets the memory go.
-//   Y4  Children are taken under the embedder's lock, once. From the exchange of TAKEN on the registering
-//       thread appends none. A child that it has published just then is taken, or withdrawn by its own
-//       exchange: the state says which (P50). A child that was taken before its turn is turned by what is in
-//       the queue, a child that was taken while it ran returns to the embedder. So each of them leaves
-//       exactly once.
-//   Y5  Whoever finishes the group or the cascade is inside until it has the embedder's answer. The embedder
-//       answers under its lock that they were taken: then it held the memory for that one, who lets it go.
-//   Y6  The context of a block is released under no lock, when its child has finished and has left: only a
-//       cascade that goes on has the next step in hand then, and if the release blocks, somebody else takes
-//       it (X8).
-//   Y7  A part of a range is run by one worker, child after child. What follows the one that runs is in its
-//       hand (X8): a part of its own, in the words for the value of its first node, for these have none.
-//       Where somebody is idle its halves are pushed first, as in range.c, F2: so others find them at once.
+//       cascade, by whoever holds the cascade's word: one worker at a time, with BUSY set.
+//   Y2  `word`: the index of the current step, and flags. BUSY: a worker is inside the cascade, or the
+//       cascade's turn is in a queue. RUNS: the current step has begun. TAKEN: the children are the
+//       embedder's, and nothing done here decides about them any more. One exchange ends a step; after its
+//       block's context was released, another begins the next step. Both fail once TAKEN is set. User code
+//       that runs in between finds a step that has not begun. Where there is nothing to release, one exchange
+//       does both.
+//   Y3  `pending`, of a group: OPEN during the registration, less one for each child that has left; the close
+//       turns it into the number of children that have not left. Whoever makes it 0 finishes the group. A
+//       taking makes it LEAVING plus the number of children that have not left. Whoever makes it LEAVING is
+//       the last one inside, which asks `finished`, too, as the embedder may have taken the children when all
+//       had finished, and lets the memory go.
+//   Y4  Children are taken once, under the embedder's lock. After the exchange that sets TAKEN, the
+//       registering thread appends no more. A child that it publishes just then is taken, or withdrawn by an
+//       exchange of its own: the state says which (P50). For a child that was taken before its turn, the
+//       queued turn calls `turn`; for one that was taken while it ran, `returned` is called. So each child
+//       leaves exactly once.
+//   Y5  Whoever finishes the group or the cascade is inside until the embedder has answered, under its lock.
+//       If the answer is that they were taken, the embedder has kept the memory until this caller lets it go.
+//   Y6  The context of a block is released under no lock, after its child has finished and left. Only a
+//       cascade that goes on has its next step in hand meanwhile; if the release blocks, somebody else takes
+//       that step (X8).
+//   Y7  One worker runs a part of a range, child after child. The children after the current one are in hand
+//       (X8), as a part of their own, which is described in the otherwise unused value of its first node.
+//       While somebody is idle, upper halves are pushed first, as in range.c, F2: others find them at once.
 //
 // Orderings:
-//   P50  send: count, a fence, then word <-> take: word, then count, both seq_cst. So a child is seen by the
-//        one who takes, or its sender sees TAKEN.
+//   P50  send: count, a fence, then word <-> take: word, then count, both seq_cst. So whoever takes sees the
+//        child, or its sender sees TAKEN.
 //   P51  finished (release) -> taken (acquire): the value of a child that has finished.
 //   P52  leave (release) -> the last leave (acquire): what all children wrote is visible to whoever goes on.
 //        In a cascade: the exchange of each step.
-//   P53  in_hand (release) -> whoever takes it (acquire): the cursor, and the step before; of a range the
-//        words of its rest.
+//   P53  in_hand (release) -> whoever takes it (acquire): the cursor, and what the step before wrote; for a
+//        range, the words of its rest.
 
 #include "children.h"
 
@@ -48,14 +48,14 @@
 #define RUNS (UINT64_C(1) << 34)
 #define OPEN (INT64_C(1) << 40)
 #define LEAVING (INT64_C(1) << 50)
-// Y7. What a worker has in hand is the rest of a range, by its first node; else a cascade.
+// Y7. Set: a worker has in hand the rest of a range, given by its first node. Clear: a cascade.
 #define IS_RANGE ((uintptr_t)1)
 
-// The header is Swift's, too, which has no atomic fields.
+// Swift imports the header, too, and has no atomic fields.
 #define WORD(children) ((csched_atomic(uint64_t) *)&(children)->word)
 #define PENDING(children) ((csched_atomic(int64_t) *)&(children)->pending)
 #define COUNT(children) ((csched_atomic(uint64_t) *)&(children)->count)
-// A thread that takes may read the capacity while the registering thread gives up the room left there.
+// A taker may read the capacity while the registering thread gives up the room that is left.
 #define CAPACITY(region) ((csched_atomic(size_t) *)&(region)->capacity)
 #define STATE(child) ((csched_atomic(uint32_t) *)&(child)->state)
 
@@ -100,10 +100,10 @@ void csched_children_init(csched_children *children, const csched_children_face 
     children->owns_blocks = false;
 }
 
-// The next node. Some must be left.
+// The next node. At least one must be left.
 static csched_child *step_on(csched_taking *walk)
 {
-    if (walk->index == csched_load(CAPACITY(walk->region), relaxed)) { // none is empty but the first
+    if (walk->index == csched_load(CAPACITY(walk->region), relaxed)) { // only the first may be empty
         walk->region = walk->region->next;
         walk->index = 0;
     }
@@ -113,7 +113,7 @@ static csched_child *step_on(csched_taking *walk)
 
 csched_taking csched_children_walk(csched_children *children)
 {
-    // A thread that registers may still be at work on one that was not taken.
+    // The registering thread may still be publishing a child that was not taken.
     return (csched_taking){.region = &children->first,
                            .left = children->was_taken ? children->taken : children->number};
 }
@@ -216,7 +216,7 @@ csched_child *csched_children_append_range(csched_children *children, uintptr_t 
     return children->next;
 }
 
-// P50. Whether those who take see these, or there are none.
+// P50. True: whoever takes the children sees these.
 static bool publish(csched_children *children, csched_child *first, size_t count)
 {
     children->next = first + count;
@@ -226,7 +226,7 @@ static bool publish(csched_children *children, csched_child *first, size_t count
     return csched_likely(!were_taken(children));
 }
 
-// Y4. False: who takes has it.
+// Y4. False: whoever takes has it.
 static bool withdraw(csched_child *child)
 {
     uint32_t queued = CSCHED_CHILD_QUEUED;
@@ -262,7 +262,7 @@ bool csched_children_send(csched_children *children, csched_child *child)
     return true;
 }
 
-// The part of a range that a turn is for: the nodes from low up to high.
+// The part of a range that a turn covers: nodes [low, high).
 typedef struct {
     uint32_t low, high;
 } part;
@@ -276,7 +276,7 @@ static part unpack(void *word)
     return (part){.low = (uint32_t)(uintptr_t)word, .high = (uint32_t)((uint64_t)(uintptr_t)word >> 32)};
 }
 
-// The children of a part of a range. It has no values: so the first of its nodes has room for that.
+// The children that a part of a range belongs to, kept in the unused value of its first node (Y7).
 static csched_children *children_of(const csched_child *first)
 {
     return (csched_children *)(uintptr_t)first->value[0];
@@ -290,7 +290,7 @@ static csched_status submit_range(csched_child *first, part here)
     return csched_submit_exempt_at(children_of(first)->scheduler, &turn, CSCHED_PRIORITY_DEFAULT);
 }
 
-// Y7. Pushes upper halves of a part, where somebody is idle. Returns what is left of it.
+// Y7. Pushes upper halves of a part, while somebody is idle. Returns what is left of it.
 static part share(csched_worker *worker, csched_child *first, part here)
 {
     while (here.high - here.low > 1 && csched_worker_is_wanted(worker)) {
@@ -303,7 +303,7 @@ static part share(csched_worker *worker, csched_child *first, part here)
     return here;
 }
 
-// Y7. What follows the child that begins, in hand: a part of its own.
+// Y7. Holds in hand what follows the child that begins, as a part of its own.
 static void hold_rest(csched_worker *worker, csched_children *children, csched_child *rest, uint32_t count)
 {
     rest->value[0] = (uint64_t)(uintptr_t)children;
@@ -318,7 +318,7 @@ static void run_range(void *context, void *extra, csched_disposition disposition
     part here = unpack(extra);
     if (csched_unlikely(disposition != CSCHED_RUN)) {
         for (uint32_t index = here.low; index < here.high; index++) {
-            run_child(children, &first[index], disposition); // the last one may be the last use of them
+            run_child(children, &first[index], disposition); // `children` may be gone after the last
         }
         return;
     }
@@ -346,11 +346,11 @@ static void run_range(void *context, void *extra, csched_disposition disposition
 bool csched_children_send_range(csched_children *children, csched_child *first, size_t count)
 {
     first->value[0] = (uint64_t)(uintptr_t)children;
-    // The first of them says whose all are: who takes has none of them, or all, as it reads the count once.
+    // The first decides for all: whoever takes reads the count once, and so has all of them, or none.
     if (!publish(children, first, count) && withdraw(first)) {
         return false;
     }
-    // Nobody gives it up before these have left (P52).
+    // Nobody gives the context up before these have left (P52).
     children->owns_blocks |= (first->flags & CSCHED_CHILD_OWNS) != 0;
     part all = {0, (uint32_t)count};
     if (submit_range(first, all) != CSCHED_OK) {
@@ -406,7 +406,7 @@ static void run_child(void *context, void *extra, csched_disposition disposition
         leave(children);
         return;
     }
-    // Y1. relaxed: what was taken is looked at under the embedder's lock.
+    // Y1. relaxed: a child that was taken is read under the embedder's lock.
     if (csched_unlikely(!csched_cas(STATE(child), &state, CSCHED_CHILD_RUNNING, relaxed, relaxed))) {
         face->turn(children, child);
         leave(children);
@@ -442,7 +442,7 @@ static csched_child *following(csched_children *children, const csched_child *ch
     return (csched_child *)(uintptr_t)next;
 }
 
-// Y2. The current step, which is the cursor, begins. False: the embedder has it, and the memory was let go.
+// Y2. Begins the current step, the cursor's. False: the embedder has it, and the memory was let go.
 static bool begin_step(csched_children *children, uint64_t *word)
 {
     csched_child *child = children->cursor;
@@ -456,7 +456,7 @@ static bool begin_step(csched_children *children, uint64_t *word)
     return true;
 }
 
-// The word of the cascade is this worker's, and the step has begun.
+// This worker holds the cascade's word, and the step has begun.
 static void run_steps(csched_children *children, csched_child *child, uint64_t word)
 {
     const csched_children_face *face = children->face;
@@ -479,7 +479,7 @@ static void run_steps(csched_children *children, csched_child *child, uint64_t w
             face->let_go(children);
             return;
         }
-        csched_store(STATE(child), CSCHED_CHILD_FINISHED, release); // P51, for whoever asks under no lock
+        csched_store(STATE(child), CSCHED_CHILD_FINISHED, release); // P51, for whoever asks without a lock
         word = next;
         if (is_last) {
             if (csched_unlikely(face->finished(children))) { // Y5
@@ -550,7 +550,7 @@ csched_taking csched_children_take(csched_children *children)
     return taking;
 }
 
-// Y4. QUEUED, RUNNING or FINISHED; WITHDRAWN: it is none.
+// Y4. The former state. WITHDRAWN: it is no child.
 static csched_child_state take_child(csched_child *child)
 {
     uint32_t state = csched_load(STATE(child), acquire); // P51
@@ -593,7 +593,7 @@ bool csched_children_taken(csched_children *children, csched_taking *taking)
     }
     int64_t change = LEAVING + (children->is_closed ? 0 : (int64_t)taking->taken - OPEN);
     int64_t before = csched_fetch_add(PENDING(children), change, acq_rel); // Y3
-    // Y5. 0, after the close: somebody finishes the group just now, or has.
+    // Y5. 0 after the close: somebody is finishing the group, or has done so.
     return children->is_closed && before == 0 ? true : before + change != LEAVING;
 }
 

@@ -1,36 +1,36 @@
-// epochs.c - grace periods by periods that readers note.
+// epochs.c - grace periods by epochs (`period`) that readers record.
 //
 //   E1  An object is returned by `collect` only when each section that could have found it has ended. The
-//       collector takes objects, begins a period, and waits until every reader is in no section, or in one of
-//       that period or a later one.
-//   E2  Every object that is retired is taken once, in the order in which they were retired.
+//       collector takes objects, begins a period, and waits until every reader is in no section, or in one
+//       that began in that period or later.
+//   E2  Every retired object is taken once, in the order in which the objects were retired.
 //   E3  The collector sleeps only while nothing can be taken (rest), or while a section of an earlier period
-//       lasts (collect); the thread that ends that wakes it.
-//   E4  A reader has one thread at a time. Readers are listed for ever: as many as there were at one time.
+//       lasts (collect); the thread that changes this wakes it.
+//   E4  A reader has one thread at a time. Readers stay listed for ever: as many as were ever in use at once.
 //
-// The cost lies with the collector, whose fence is a system call that lets every running thread of the
-// process pass a barrier (membarrier(2)); a section costs plain stores. Where the system has no such call,
+// The cost lies with the collector, whose fence is a system call that makes every running thread of the
+// process execute a barrier (membarrier(2)); a section costs plain stores. Where the system has no such call,
 // both sides have a fence.
 //
 // Orderings:
 //   P60  unpublish, retire (release) -> collector takes (acquire), new period (release) -> enter: period
-//        (acquire). A section that notes the new period does not find the object.
-//   P61  enter: `began`, fence, reads <-> collector: period, fence, `began` of all readers. Of a section that
-//        begins and a collector that does not wait for it, the section sees all that was unpublished before.
-//        The list of readers is read after that fence, too: a new reader is seen, or sees.
+//        (acquire). A section that records the new period does not find the object.
+//   P61  enter: `began`, fence, reads <-> collector: period, fence, `began` of all readers. If the collector
+//        does not wait for a section, the section sees all that was unpublished before. The list of readers
+//        is read after that fence, too: the collector sees a new reader, or the reader's sections see that.
 //   P62  reads in a section -> exit: `began` (release) -> collector: `began` (acquire) -> free. So, too, when
-//        the collector reads what a later section of the same reader has noted.
-//   P63  exit: `began`, fence, look at `awaited` <-> collector: `awaited`, fence, look at `began`. Of the end
-//        of a section and a collector that falls asleep, at least one sees the other.
+//        the collector reads what a later section of the same reader has recorded.
+//   P63  exit: `began`, fence, look at `awaited` <-> collector: `awaited`, fence, look at `began`. Either the
+//        exit sees that the collector waits, or the collector sees that the section has ended.
 //   P64  retire: link (seq_cst), look at `resting` (seq_cst) <-> rest: `resting` (seq_cst), look at the link
-//        (seq_cst). Of an object and a collector that falls asleep, at least one sees the other.
-//   P65  leave (release) -> join (acquire): what the reader's last thread did with it.
+//        (seq_cst). Either `retire` sees that the collector rests, or the collector sees the object.
+//   P65  leave (release) -> join (acquire): what the reader's previous thread did with it.
 //   P66  exit: `began`, signal (release) -> collector: signals (acquire), look at `began`. A collector that
-//        sleeps on the count with that signal has seen the end of that section.
+//        sleeps on a count that includes the signal has seen the end of that section.
 //
 // Sources: Fraser: Practical Lock-Freedom (2004), for epochs; Desnoyers, McKenney, Stern, Dagenais, Walpole:
 // User-Level Implementations of Read-Copy Update (2012), for the fence on the collector's side; Vyukov:
-// intrusive MPSC node-based queue, for what is retired.
+// intrusive MPSC node-based queue, for retired objects.
 
 #include "epochs.h"
 
@@ -81,7 +81,7 @@ void csched_epochs_enter(csched_epochs *epochs, csched_reader *reader)
     }
 }
 
-// E3. Apart: the way of every section saves no registers for it.
+// E3. Out of line, so that the fast path of exit saves no registers for it.
 csched_aside static void wake(csched_epochs *epochs)
 {
     csched_fetch_add(&epochs->signals, 1, release); // P66
@@ -99,7 +99,7 @@ void csched_epochs_exit(csched_epochs *epochs, csched_reader *reader)
     }
 }
 
-// The object before it cannot be taken until it is linked.
+// The object before this one cannot be taken until this one is linked.
 static void append(csched_epochs *epochs, csched_retired *object)
 {
     csched_store(&object->link.next, NULL, relaxed);
@@ -115,7 +115,7 @@ void csched_epochs_retire(csched_epochs *epochs, csched_retired *object)
     }
 }
 
-// E2. NULL: there is none, or the next one is not linked yet, by a thread that is between two steps.
+// E2. NULL: there is none, or the thread that appends the next one has not linked it yet.
 static csched_retired *take(csched_epochs *epochs)
 {
     csched_retired *oldest = epochs->oldest;
@@ -128,7 +128,7 @@ static csched_retired *take(csched_epochs *epochs)
         next = csched_load(&oldest->link.next, acquire); // P60
     }
     if (next == NULL && csched_load(&epochs->newest, relaxed) == oldest) {
-        // The last one: with something behind it, others link no more to it.
+        // The last one: once the stub is behind it, no other thread links to it.
         append(epochs, &epochs->stub);
         next = csched_load(&oldest->link.next, acquire); // P60
     }
@@ -209,7 +209,7 @@ uint64_t csched_epochs_after_fork(csched_epochs *epochs, csched_reader *mine)
             reader->depth = 0;
         }
     }
-    // Behind a link that a thread of the parent's did not come to set, nothing is found any more.
+    // Objects behind a link that a thread of the parent had not set by the fork are lost.
     csched_retired *last = epochs->oldest;
     uint64_t count = last != &epochs->stub;
     for (csched_retired *next; (next = csched_load(&last->link.next, relaxed)) != NULL; last = next) {

@@ -1,4 +1,4 @@
-// internals.c - the deque and the inbox for those who test them alone.
+// internals.c - the deque and the inbox by themselves, for tests.
 
 #include "cscheduler/internals/queues.h"
 

@@ -1,25 +1,25 @@
 // ring.c - the last events of each thread, read while they are written.
 //
-//   V1  A ring has one writer at a time: the thread that has taken it. Between two of them stands `taken`
-//       (P57), so the second one goes on where the first one has stopped.
+//   V1  A ring has one writer at a time: the thread that has taken it. `taken` hands it from one to the next
+//       (P57), so the next one goes on where the last one stopped.
 //   V2  Event n lies in slot n modulo the capacity until event n + capacity is written there. A reader copies
-//       first, and looks at `written` then: what it copied of event n stands if `written` is less than
-//       n + capacity by then. At n + capacity the newer one may have been begun.
+//       first, then looks at `written`: its copy of event n is valid if `written` is still less than
+//       n + capacity. At n + capacity the writer may have begun the newer event.
 //   V3  Rings are only ever added, and live as long as the process: a reader needs no protection.
-//   V4  Whose events a reader has copied is said by `takings`: even, and the same before and after (P58).
+//   V4  A reader has copied one owner's events if `takings` is even, and the same before and after (P58).
 //
 // Orderings:
-//   P55  writer: a word of event n + capacity (release) -> reader: that word (acquire). With it comes
-//        `written` = n + capacity: a reader that has copied any of the newer event sees that the older one is
-//        gone.
-//   P56  writer: `written` (release) -> reader: `written` (acquire). The words of all events below.
-//   P57  give back: `taken` = 0 (release) -> take: compare-exchange (acquire). What the former writer wrote.
+//   P55  writer: a word of event n + capacity (release) -> reader: that word (acquire). With it,
+//        `written` = n + capacity becomes visible: a reader that has copied any word of the newer event sees
+//        that the older one is gone.
+//   P56  writer: `written` (release) -> reader: `written` (acquire). The words of all events before it.
+//   P57  give back: `taken` = 0 (release) -> take: compare-exchange (acquire). What the last writer wrote.
 //   P58  take: `takings` odd, then the first event and the owner (release), then `takings` even (release) ->
-//        reader: `takings` (acquire), then those (acquire), then `takings`. Any of the new ones comes with
-//        odd.
+//        reader: `takings` (acquire), then the others (acquire), then `takings`. A reader that sees a new
+//        value of the others sees the odd `takings`, or a later one.
 //
 // Source: the argument of sequence locks (Boehm: Can Seqlocks Get Along with Programming Language Memory
-// Models?, 2012), with the number of the event as the sequence.
+// Models?, 2012), with the event's number as the sequence number.
 
 #include "ring.h"
 
@@ -60,7 +60,7 @@ static csched_ring *add(csched_rings *rings, const csched_ring_owner *owner, uin
     return ring;
 }
 
-// The one that was given back longest ago, so that what is lost is the oldest; NULL: there is none.
+// The free ring that was given back longest ago, so that the oldest events are lost; NULL: there is none.
 static csched_ring *find_free(const csched_rings *rings, uint64_t capacity)
 {
     csched_ring *found = NULL;

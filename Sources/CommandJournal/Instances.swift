@@ -1,4 +1,4 @@
-// Instances.swift - what is counted of this module in debug builds, for its tests; see CompositeOperationsBasics.
+// Instances.swift - the classes whose instances debug builds count, for tests; see CompositeOperationsBasics.
 
 internal import CompositeOperationsBasics
 

@@ -1,34 +1,34 @@
-// JournalRun.swift - what the records say of one run: pure, record by record.
+// JournalRun.swift - the state of one run, pure, by applying its records one by one.
 //
 // Invariants:
-//   I1  a member's work is begun once, unless it was in doubt: `begun` comes from `waiting` alone.
-//   I2  what is undone was done, or in doubt; and is undone once.
-//   I3  a run that has ended has no member in doubt, and nothing happens in it any more.
+//   I1  a member's work is begun once, unless it was in doubt: only a member that waits can become `begun`.
+//   I2  a member that is undone was done or in doubt, and is undone once.
+//   I3  a run that has ended has no member in doubt, and accepts no more records.
 
 package import Foundation
 
 /// How a run ended.
 public enum JournalOutcome: String, Hashable, Sendable {
     /// All of it was done.
-    case finished = "succeeded"  // as it is written
-    /// A command by itself threw; or a run of several was refused before its first one.
+    case finished = "succeeded"  // the stored name
+    /// A single command threw, or a run of several was refused before its first command.
     case failed
     /// All that was done was taken back.
     case rolledBack
-    /// As far as it can be taken back.
+    /// All but what is irreversible was taken back.
     case rolledBackExceptIrreversible
     /// Something that could have been taken back was not.
     case incomplete
 }
 
 extension JournalOutcome {
-    /// Of runs of which something is left, the one that left most; nil: of none is.
+    /// The worst outcome, which is `incomplete` if present; nil: there is none.
     static func worst(_ outcomes: [JournalOutcome]) -> JournalOutcome? {
         outcomes.contains(.incomplete) ? .incomplete : outcomes.first
     }
 }
 
-/// A record that cannot come after those before it.
+/// A record that may not follow the records before it.
 package struct IllegalRecord: Error, Equatable {
     package let reason: String
 }
@@ -38,28 +38,28 @@ package struct JournalMember: Equatable, Sendable {
     package let type: String
     package let key: String?
     package let payload: Data
-    /// nil: it waits.
+    /// nil: the member waits.
     package var phase: JournalRecord.Phase?
     /// The sequence number of its last record.
     package var last: Int64
-    /// That of `begun`, and then that of `done`.
+    /// The sequence number of `begun`, later that of `done`.
     package var order: Int64 = .max
     package var output: Data?
     package var proof: Data?
     /// The text of its error.
     package var text: String?
-    /// The outcome of the parts that it had registered, when it threw and they could not be taken back whole.
+    /// How taking back its registered parts ended, if it threw and some of them are left.
     package var left: JournalOutcome?
-    /// Whether its undo was begun: its run is taken back, whatever comes after that.
+    /// Whether its undo was begun: the run is then taken back, whatever follows.
     package var isGivenUp = false
 
-    /// Nobody knows whether it was done, or undone.
+    /// Whether its work, or its undo, may or may not have happened.
     package var isInDoubt: Bool { phase == .begun || phase == .undoing }
 
-    /// Its undo threw, and without a key and a proof that cannot be tried again.
+    /// Whether its undo threw and, with neither a key nor a proof, cannot be retried.
     package var stays: Bool { phase == .undoFailed && key == nil && proof == nil }
 
-    /// To be taken back, it would have to be begun again.
+    /// Whether it must be begun again before it can be taken back.
     package var needsProof: Bool { proof == nil && !stays && (isInDoubt || phase == .undoFailed) }
 }
 
@@ -86,7 +86,7 @@ package struct JournalRun: Equatable, Sendable {
     /// The result of taking back members that threw and left something; nil: none did.
     package var left: JournalOutcome? { .worst(members.compactMap(\.left)) }
 
-    /// - Throws: `IllegalRecord`, and nothing has changed.
+    /// - Throws: `IllegalRecord`; then nothing has changed.
     package mutating func apply(_ record: JournalRecord) throws {
         guard let phase = record.phase else { throw IllegalRecord(reason: "there is no such phase") }
         if outcome != nil { throw IllegalRecord(reason: "its run has ended") }
@@ -124,7 +124,7 @@ package struct JournalRun: Equatable, Sendable {
 
 extension JournalMember {
     fileprivate mutating func apply(_ phase: JournalRecord.Phase, _ record: JournalRecord) throws {
-        // A member that is to be taken back without a proof is done once more, for the proof: see DESIGN.md.
+        // A member whose undo lacks a proof is performed again to get one: see DESIGN.md.
         let lacksProof = self.phase == .undoing && proof == nil
         switch (self.phase, phase) {
         case (nil, .begun), (.begun, .done), (.begun, .failed), (.begun, .undoing), (.done, .undoing),

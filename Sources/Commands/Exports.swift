@@ -1,3 +1,3 @@
-// Exports.swift - what users need of the module below this one: where code runs, and who is told.
+// Exports.swift - what users need from the module below: where code runs, and who is told of events.
 
 @_exported public import Runs

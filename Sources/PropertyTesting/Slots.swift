@@ -1,10 +1,10 @@
 import CompositeOperationsBasics
 
-/// Plain memory that threads share on purpose: only ordering which the tested code provides protects it.
+/// Plain memory that threads share on purpose, protected only by the ordering that the tested code provides.
 ///
-/// Reached through a pointer's `pointee`, which ThreadSanitizer sees also in a debug build.
+/// Accessed through a pointer's `pointee`, which ThreadSanitizer sees in a debug build, too.
 public final class Slots: @unchecked Sendable {
-    // Unchecked: being unsafe without the tested code's ordering is what this is for.
+    // Unchecked: it is meant to be unsafe without the tested code's ordering.
     private let storage: UnsafeMutablePointer<Int>
 
     /// The number of slots.

@@ -1,6 +1,6 @@
 // The examples of the article in Actions.docc, as a test: so that they compile, and do what the article says.
-// Scripts/documentation looks for every block of Swift in it here; what stands between the name of the article and
-// `end of the example` is that block. To change one is to change the other.
+// Scripts/documentation looks here for every Swift block of the article: the lines between the article's name and
+// `end of the example`. Change both together.
 
 import ActionTesting
 import Actions
@@ -9,7 +9,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Stands for a network.
+/// Stands in for a network.
 private func answer(to query: String) async throws -> String {
     try Task.checkCancellation()
     return query

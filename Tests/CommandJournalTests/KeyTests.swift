@@ -20,7 +20,7 @@ struct KeyTests {
         let size = store.records.count
         #expect(try await journal.execute(work) == 7)
         #expect(receiver.log == ["do 1.7"] && store.records.count == size)
-        // Another process.
+        // As in another process.
         let later = try await CommandJournalTests.journal(MemoryStore(store.records))
         #expect(try await later.execute(work) == 7)
         #expect(receiver.log == ["do 1.7"])
@@ -55,7 +55,7 @@ struct KeyTests {
         func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
     }
 
-    /// A later version: all payments of the first were in the same currency.
+    /// A later version: all payments of the first one were in the same currency.
     struct LaterPayment: JournaledCommand {
         static let journalName = "payment"
         var amount = 10
@@ -74,7 +74,7 @@ struct KeyTests {
         func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
     }
 
-    /// A version that cannot read the first.
+    /// A version that cannot decode the first one.
     struct OtherPayment: JournaledCommand {
         static let journalName = "payment"
         var currency = "EUR"
@@ -172,7 +172,7 @@ struct KeyTests {
         await second.close()
         #expect(runs.value == 1)
 
-        // As an earlier version wrote it.
+        // The file as an earlier version wrote it.
         let store = try SQLiteStore(path: path)
         var records = try store.records(after: 0, limit: 100)
         store.close()
@@ -206,7 +206,7 @@ struct KeyTests {
             Issue.record("\(String(describing: taken))")
             return
         }
-        // By itself, it was done.
+        // By itself, this command counts as done.
         #expect(try await journal.execute(works[1]) == 1)
         #expect(receiver.log.count == 3)
 
@@ -221,7 +221,7 @@ struct KeyTests {
             Issue.record("\(String(describing: again))")
             return
         }
-        // A command that was undone was not done.
+        // A command that was undone does not count as done.
         guard case JournalError.recorded? = await thrown({ _ = try await journal.execute(members[0]) }) else {
             Issue.record("it was undone")
             return
@@ -295,7 +295,7 @@ struct KeyTests {
             await goes.next()
         }
         defer { member.forget() }
-        // The first run has the member's key while it looks up the other one, and is refused then.
+        // The first run holds the member's key while it looks up the other key, and is then refused.
         let first = Task { try await journal.execute(allOrNothing: [member, known]) }
         #expect(await looking.next() == "known")
         let slow = HeldExecutor()
@@ -305,7 +305,7 @@ struct KeyTests {
             try await journal.execute(allOrNothing: [member], key: "run")
         }
         await slow.arrivals.next()
-        slow.runNext()  // it waits for the first one
+        slow.runNext()  // the second waits for the first
         let third = Task.immediate { try await journal.execute(allOrNothing: [member], key: "run") }
         goesOn.open()
         guard case JournalError.keyTaken("known")? = await thrown({ try await first.value }) else {
@@ -315,7 +315,7 @@ struct KeyTests {
         await begun.next()
         await slow.arrivals.next()
         slow.runNext()
-        #expect(await looking.next() == "run")  // it reads of a run that goes on
+        #expect(await looking.next() == "run")  // the second finds a run in progress
         goes.send(())
         while !isOver.withLock({ $0 }) {
             await slow.arrivals.next()
@@ -424,7 +424,7 @@ struct KeyTests {
         let errors = Locked<[any Error]>([])
         let inner = Call(key: "key")
         let hasBegun = Mail<Bool>()
-        // With the key of the outer one it would wait for itself.
+        // With the outer call's key the inner call would wait for itself.
         let outer = Call(key: "key") { _ in
             for key in ["key", "another"] {
                 let error = await thrown { _ = try await journal.execute(Call(key: key)) }
@@ -446,7 +446,7 @@ struct KeyTests {
                 return
             }
         }
-        // Nothing was written of what was refused.
+        // Nothing was recorded of the refused calls.
         guard case JournalError.keyConflict? = await thrown({ _ = try await journal.execute(inner) }) else {
             Issue.record("the key was not that of the outer one")
             return

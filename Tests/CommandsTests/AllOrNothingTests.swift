@@ -1,4 +1,4 @@
-// Several commands, all or nothing: against a pure model, and case by case.
+// All-or-nothing runs, tested against a pure model and case by case.
 
 import Commands
 import CompositeOperationsTestSupport
@@ -176,7 +176,7 @@ struct AllOrNothingTests {
         await #expect(throws: CommandUsageError.broken) { try await command.execute() }
     }
 
-    /// Fails in the runs that it is told to fail in.
+    /// Fails in the runs listed in `failsIn`.
     private struct Fickle: UndoableCommand {
         let runs = Count()
         let failsIn: Set<Int>
@@ -313,7 +313,7 @@ struct AllOrNothingTests {
             box.withLock { $0 = command.handle }
             let outcome = await invoker.submit(command).outcome
             if min(at, count) == count {
-                #expect(outcome.isFinished)  // after the last one there is nothing to cancel
+                #expect(outcome.isFinished)  // after the last member there is nothing to cancel
             } else {
                 let failure = outcome.error as? TransactionFailure
                 #expect(failure?.cause is CancellationError)
@@ -372,7 +372,7 @@ struct AllOrNothingTests {
             }
             #expect(undone == done)
             #expect(failure?.rollback == .complete)
-            // A group is undone after those that came later.
+            // Later groups are undone first.
             let groupOf = groups.indices.flatMap { group in groups[group].map { _ in group } }
             let order = log.entries.filter { $0.hasPrefix("undo") }.map { groupOf[Int($0.dropFirst(5))! - 1] }
             #expect(order == order.sorted(by: >))
@@ -517,7 +517,7 @@ struct AllOrNothingTests {
             ],
             options: TransactionOptions(
                 compensation: .retry(RetryPolicy(maxAttempts: 5), then: .continueOnFailure)))
-        // A run that fails takes itself back, once, and says what it left.
+        // A failing run takes itself back, once, and reports what is left.
         let isLeft = fails && !isMacro
         await #expect { try await command.execute() } throws: {
             ($0 as? TransactionFailure)?.rollback == (isLeft ? .incomplete : .complete)
@@ -586,7 +586,7 @@ struct AllOrNothingTests {
             },
         ])
         let failing = UndoableClosure { (_: CommandContext) in
-            // This command does something that it has no right to: the run before it is another run now, and broken.
+            // This command misbehaves: it undoes the run before it and executes it again, which breaks that run.
             try await inner.undo()
             fails.withLock { $0 = true }
             _ = try? await inner.execute()
@@ -730,7 +730,7 @@ struct AllOrNothingTests {
             #expect(failure?.rollback == .completeExceptIrreversible)
             #expect(failure?.compensationFailures.isEmpty == true)
         }
-        // One of two that run at once, the second to fail.
+        // Two at once: the irreversible part is in the one that fails second.
         let begun = Mail<Void>()
         let first = UndoableClosure { (_: CommandContext) in
             await begun.next()
@@ -750,7 +750,7 @@ struct AllOrNothingTests {
         let failure = await #expect(throws: TransactionFailure.self) { try await both.execute() }
         #expect(failure?.cause as? TestError == TestError(number: 1))
         #expect(failure?.rollback == .completeExceptIrreversible)
-        // A stack is whole after it.
+        // An undo stack is not broken by it.
         let stack = UndoStack()
         await #expect(throws: TransactionFailure.self) { try await stack.perform(macro) }
         #expect(!stack.isBroken)

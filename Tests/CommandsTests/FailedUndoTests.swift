@@ -1,4 +1,4 @@
-// FailedUndoTests - an undo that throws may be tried again (FailedUndo.keeps), and commands that cannot tell.
+// FailedUndoTests - an undo that throws may be tried again (FailedUndo.keeps); commands that cannot tell whether they were done.
 
 import Commands
 import CompositeOperationsTestSupport
@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Appends a number, and fails as often as it is told to.
+/// Appends a number; its undo and its redo fail as often as they are told to.
 private struct Stubborn: UndoableCommand {
     let number: Int
     let receiver: Locked<[Int]>
@@ -46,7 +46,7 @@ extension Locked<Int> {
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct FailedUndoTests {
     private struct Program: Sendable, CustomStringConvertible {
-        /// By step: how often the undo of each of its changes fails.
+        /// For each step, how often the undo of each of its changes fails.
         var steps: [[Int]]
         var undone: Int
         var isSynchronous: Bool
@@ -60,7 +60,7 @@ extension Locked<Int> {
         }
     }
 
-    /// However often undos fail, what is there in the end is what would be there had none failed.
+    /// However often undos fail, the final state is what it would be had none failed.
     @Test(.promises("B9")) func `an undo that fails is tried again, and goes on where it ended`() async {
         await forAll(Program.generator, cases: 200) { program in
             let receiver = Locked<[Int]>([])
@@ -112,7 +112,7 @@ extension Locked<Int> {
         let stack = UndoStack(onFailedUndo: .keeps)
         let fails = Locked(0), redoFails = Locked(0)
         try await stack.perform(Stubborn(number: 0, receiver: receiver, failures: Locked(0)), name: "zero")
-        // Inner and outer group fail: all that is left is one undo.
+        // Both groups fail: a single undo takes back all that is left.
         await #expect(throws: TestError.self) {
             try await stack.group("outer") {
                 try await stack.perform(Stubborn(number: 1, receiver: receiver, failures: Locked(0)))
@@ -128,7 +128,7 @@ extension Locked<Int> {
         #expect(try await stack.undo())
         #expect(receiver.withLock { $0 } == [0] && !stack.isBroken && stack.index == 1)
         #expect(stack.undoName == "zero")
-        // A redo whose second change throws, and whose first one is undone at the second try.
+        // A redo whose second change throws, and whose first change is undone only at the second try.
         try await stack.group("two") {
             try await stack.perform(Stubborn(number: 3, receiver: receiver, failures: fails))
             try await stack.perform(
@@ -168,8 +168,8 @@ extension Locked<Int> {
                 #expect(receiver.withLock { $0 } == [0, 1, 2])
             case "last":
                 stack.removeAll(target: last)
-                #expect(stack.isBroken && stack.canUndo)  // the first one is to be undone still
-                receiver.withLock { $0 = [0, 1] }  // somebody else has seen to it
+                #expect(stack.isBroken && stack.canUndo)  // the first change is still to be undone
+                receiver.withLock { $0 = [0, 1] }  // as if by somebody else
                 #expect(try await stack.undo())
                 #expect(
                     receiver.withLock { $0 } == [0] && !stack.isBroken && stack.index == 1 && stack.canRedo)
@@ -206,7 +206,7 @@ extension Locked<Int> {
         #expect(receiver.withLock { $0 } == [] && run.state == .undone)
     }
 
-    // MARK: Commands that cannot tell
+    // MARK: Commands that cannot tell whether they were done
 
     @Test(.promises("S3"))
     func

@@ -1,4 +1,4 @@
-// Invokers: one at a time, some at a time, in batches; and where those who are told are told.
+// Invokers: one at a time, some at a time, in batches; and where notices are delivered.
 
 import Commands
 import CompositeOperations
@@ -40,7 +40,7 @@ struct InvokerTests {
 
     @Test(.promises("P8", "Y8"))
     func `P8: a blocked delegate delays no command, and a delegate may submit and wait`() async throws {
-        // Two, on whatever machine: one is the delegate's as long as that blocks it.
+        // Two workers, on any machine: the delegate blocks one of them.
         let invoker = SerialInvoker(on: try Scheduler(.init(workers: 2)))
         let gate = Gate()
         let blocked = Listener { _ in gate.wait() }
@@ -131,11 +131,11 @@ struct InvokerTests {
     {
         let invoker = SerialInvoker(), listener = MainListener()
         let handle = invoker.submit(TransactionCommand(ClosureCommand {}, delegate: listener))
-        // On this thread, which is the one that would tell it.
+        // Blocks the thread that would deliver the notice.
         func waitHere() { _ = handle.wait() }
         waitHere()
         handle.detach()
-        await Task { @MainActor in }.value  // behind the notice
+        await Task { @MainActor in }.value  // queued behind the notice
         #expect(listener.notices == [])
         #expect(await handle.outcome.isFinished)
     }
@@ -162,7 +162,7 @@ struct InvokerTests {
             gate.wait()
         }
         let command = TransactionCommand(Immediate { _ in 4 }, delegate: listener)
-        // A group waits from now on: it is no late comer who finds the outcome.
+        // The group waits from the start, rather than finding the outcome later.
         let group = TransactionGroup()
         group.add(command)
         group.seal()
@@ -224,7 +224,7 @@ struct InvokerTests {
         #expect(invoker.statistics.cancelled == 2)
     }
 
-    /// [What ran ended, and the next one began before its own cancellation.]
+    /// [The running one ended, and the next began before its own cancellation.]
     @Test(.promises("T16")) func `T16: cancelAll lets nothing begin that waits`() async throws {
         for _ in 0..<20 {
             let invoker = SerialInvoker()
@@ -342,7 +342,7 @@ struct InvokerTests {
             })
         let after = invoker.submit(ClosureCommand { 3 })
         await begun.next()
-        // When this returns, it waits.
+        // When this returns, the flush waits.
         let flush = Task.immediate { try await invoker.flush() }
         flush.cancel()
         await #expect(throws: CancellationError.self) { try await flush.value }
@@ -404,7 +404,7 @@ struct InvokerTests {
         }
         await #expect(processExitsWith: .failure) {
             let invoker = BatchInvoker(size: 1, order: .parallel(limit: 2))
-            // A later batch begins when this one has ended.
+            // The next batch begins only when this one has ended.
             let command = ClosureCommand { try await invoker.submit(ClosureCommand { 1 }).value }
             _ = await invoker.submit(command).outcome
         }
@@ -429,7 +429,7 @@ struct InvokerTests {
             ClosureCommand {
                 Task {
                     let handle = invoker.submit(ClosureCommand { 6 })
-                    // While the command has its turn: behind it, nothing could be wrong.
+                    // While the command still has its turn: later, nothing could go wrong.
                     looked.send(isWaitedFor(handle))
                     answer.send((try? await handle.value) ?? 0)
                 }
@@ -443,7 +443,7 @@ struct InvokerTests {
         let first = invoker.submit(
             Immediate { _ in
                 let handle = invoker.submit(ClosureCommand { 6 })
-                // On the stack of the command, until it awaits; then the command goes on.
+                // Runs on the command's stack until it awaits; then the command goes on.
                 return Task.immediate { try await handle.value }
             })
         #expect(try await first.value.value == 6)
@@ -536,7 +536,7 @@ struct InvokerTests {
         #expect(invoker.statistics.cancelled == 1_000)
     }
 
-    /// Calls a closure when it goes.
+    /// Calls a closure when deallocated.
     private final class Probe: Sendable {
         private let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -771,7 +771,7 @@ struct BatchTests {
     }
 }
 
-/// A clock whose sleepers a test wakes.
+/// A clock whose sleepers are woken by a test.
 final class StepClock: Clock, Sendable {
     struct Instant: InstantProtocol {
         var offset: Duration = .zero
@@ -815,7 +815,7 @@ final class StepClock: Clock, Sendable {
     }
 }
 
-/// Waits for no time at all.
+/// Polls, without waiting.
 ///
-/// - Returns: whether the run has not ended.
+/// - Returns: whether the run has not ended yet.
 private func isWaitedFor(_ handle: CommandHandle<Int>) -> Bool { handle.wait(timeout: .zero) == nil }

@@ -6,9 +6,9 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// An operation of ours in a queue of Foundation's.
+/// Operations of this package in Foundation's queues.
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct FoundationOperationTests {
-    // MARK: The way it goes
+    // MARK: Normal course
 
     @Test func `it is finished when the wrapped operation has ended, and not before`() async {
         let token = Locked<COOperation<Int>.Attempt?>(nil)
@@ -263,7 +263,7 @@ import Testing
         try await cascade.value
     }
 
-    // MARK: All of it at once
+    // MARK: Everything at once
 
     @Test(.promises("R43"))
     func `whatever is cancelled when, each is finished, the queue drains, and nothing is left`() async {
@@ -363,7 +363,7 @@ import Testing
     }
 }
 
-/// Runs something that blocks, in a thread of its own.
+/// Runs a blocking closure on a thread of its own.
 func inThread(_ body: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread {

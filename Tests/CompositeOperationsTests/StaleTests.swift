@@ -1,4 +1,4 @@
-// StaleTests - what belongs to an old attempt or an old epoch does nothing to a newer one (G21); of any calls that
+// StaleTests - nothing of an old attempt or an old epoch affects a newer one (G21); of several calls that would
 // end one attempt, one wins (G22).
 
 import CompositeOperations
@@ -29,7 +29,7 @@ import Testing
         #expect(answers.allSatisfy { !$0 })
         #expect(one.state == .executing && one.attempt == 2 && one.numberOfRuns == 2)
 
-        // Also to open the gate that the new attempt has closed.
+        // Nor can the old token open the gate that the new attempt has closed.
         #expect(new.suspend())
         #expect(!old.resume())
         #expect(new.isSuspended)
@@ -137,7 +137,7 @@ import Testing
         try await group.value
     }
 
-    /// The scope's epoch has to be compared in the same step in which the composite is cancelled.
+    /// The scope's epoch has to be compared in the same step that cancels the composite.
     @Test(.promises("G21")) func `an old scope's cancel and a rerun that race exclude each other`()
         async throws
     {

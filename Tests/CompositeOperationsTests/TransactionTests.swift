@@ -1,4 +1,4 @@
-// Transactional operations: complete after their block and all children, and then what these wrote is visible: G18.
+// Transactional operations complete after their block and all children, whose writes are then visible: G18.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -8,9 +8,9 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TransactionTests {
-    /// Without a lock: each child writes its own, and the transaction alone orders that before the end.
+    /// Without a lock: each child writes its own slot, and only the transaction orders that before the end.
     private final class Unguarded: @unchecked Sendable {
-        // Unchecked: that is what is tested.
+        // Unchecked: the ordering is what is tested.
         let values: UnsafeMutableBufferPointer<Int>
         init(_ count: Int) {
             values = .allocate(capacity: count)
@@ -32,7 +32,7 @@ import Testing
                     let child = group.operation {}
                     ended.withLock { $0.append(child.operation) }
                 }
-                // All have ended, and the block has not returned.
+                // All children so far end before the block returns.
                 for child in ended.withLock({ $0 }) { _ = child.wait() }
                 gate.wait()
                 let last = group.operation {}

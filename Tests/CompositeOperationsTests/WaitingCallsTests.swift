@@ -1,4 +1,4 @@
-// Waits on the workers of a scheduler: for operations, of each kind.
+// Waits for operations, of each kind, on the workers of a scheduler.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -95,7 +95,7 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
         }
     }
 
-    /// One waits for what another queue runs, and as many as there are workers wait for that one.
+    /// One operation waits for one that runs elsewhere, and as many as there are workers wait for the first.
     @Test(arguments: WaitingCall.allCases, [1, 2, 4])
     fileprivate func `waits that are no cycle end`(call: WaitingCall, workers: Int) async throws {
         try await withScheduler(workers) { scheduler in
@@ -140,7 +140,7 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
         try await scheduler.shutdown()
     }
 
-    /// On a machine that is slow enough, each of them is on a worker of its own: the limit of spare ones is none here.
+    /// On a slow enough machine each operation is on a worker of its own: the limit of spare workers is out of reach here.
     @Test(arguments: [1, 2, 4])
     func `an operation that waits for another one, 10,000 deep, ends`(workers: Int) async throws {
         let scheduler = try Scheduler(.init(workers: workers, spareWorkers: scaled(10_000)))
@@ -173,7 +173,7 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
             let sorted = times.withLock { $0.sorted() }
             try #require(sorted.count == 20)
             #expect(sorted[0] >= .milliseconds(50))
-            // The tests beside it take their time; an operation that must not be run below a wait takes 100 ms more.
+            // Tests that run at the same time cost time; an operation wrongly run inside a wait adds 100 ms.
             #expect(sorted[10] < .milliseconds(100))
         }
     }

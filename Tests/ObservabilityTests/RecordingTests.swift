@@ -1,4 +1,4 @@
-// RecordingTests - what is made of events that are given: handovers, slices, times, and the file of a trace.
+// RecordingTests - what is derived from given events: handovers, slices, times, and the trace file.
 
 import Foundation
 @testable import Observability

@@ -1,4 +1,4 @@
-// RunTracing.swift, and what of it is in the core (RunTrace.swift): which spans there are, whose children, with which events.
+// RunTracing.swift, and its part in the core (RunTrace.swift): which spans there are, with which parents and events.
 
 #if Ecosystem
     import CommandJournal
@@ -13,7 +13,7 @@
     import Testing
     import Tracing
 
-    // The tests come one after another: of tracers there is one in a process.
+    // The tests run one after another: a process has only one tracer.
     @Suite(.serialized) struct TracingTests {
         private struct Broken: Error {}
 
@@ -25,9 +25,9 @@
             try await body(tracer)
         }
 
-        /// Of the run with that name, once it has ended.
+        /// The span of the run with that name, once it has ended.
         ///
-        /// - Parameter outer: whose child it is, where other tests have runs of that name.
+        /// - Parameter outer: its parent, where other tests have runs of that name.
         private func span(
             _ name: String, _ tracer: InMemoryTracer, in outer: InMemorySpan? = nil
         ) async throws -> FinishedInMemorySpan {

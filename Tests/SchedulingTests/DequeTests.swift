@@ -3,18 +3,18 @@
 //   Q1, Q2  Nothing is lost, nothing is taken twice.
 //   Q3      The owner pops the newest; thieves take the oldest, in order. When thieves may take many at once,
 //           the owner pops the oldest now and then (D4 of deque.c), after 32 pops at least.
-//   Q4      Every history is one of the sequential deque. A steal may find nothing when another take was
+//   Q4      Every history is linearizable, except that a steal may find nothing when another take was
 //           faster.
-//   Q5      Nobody finds it empty that is not, but for that.
-//   Q6      What was written before a push is read after the take.
-//   Q7, Q8  Indices run round, buffers grow; what was replaced is freed.
+//   Q5      Apart from that, nobody finds a deque empty that is not.
+//   Q6      What was written before a push is visible after the take.
+//   Q7, Q8  Indices wrap around the buffer, buffers grow, and replaced ones are freed.
 
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// A request of a thread to a deque.
+/// A thread's request to a deque.
 private enum Step: Hashable, Sendable {
     case push(Range<Int>)
     case pop
@@ -23,7 +23,7 @@ private enum Step: Hashable, Sendable {
 
 /// From this depth on thieves may take many at once.
 private let openDepth = 96
-/// How far from them the owner's end is then.
+/// How far from thieves the owner's end is then.
 private let openDistance = 32
 /// The buffer of a new deque.
 private let firstCapacity = 256
@@ -33,14 +33,14 @@ private let bulks = Generator<Int>.frequency([
     (6, .int(in: 1...3)), (2, .int(in: 60...130)), (1, .int(in: 200...700)),
 ])
 
-/// The steps of an owner: pushes so many, or (negative) pops so many.
+/// An owner's steps: n > 0 pushes n operations, n < 0 pops -n.
 private let strides = Generator<Int>.oneOf([bulks, bulks.map { -$0 }])
 
 /// The deque as a list: oldest first.
 private struct Model: Hashable {
     var waiting: [Int] = []
 
-    /// Whether a deque may answer a step so; `contended`: another take may have been faster. The step is done.
+    /// Performs a step; returns whether a deque may give that answer. `contended`: another take may have been faster.
     mutating func allows(_ step: Step, _ answer: [Int], contended: Bool = false) -> Bool {
         switch step {
         case .push(let numbers):
@@ -77,7 +77,7 @@ extension TestDeque {
         }
     }
 
-    /// Owner.
+    /// For the owner.
     fileprivate func popAll() -> [Int] {
         var popped: [Int] = []
         while let number = pop() { popped.append(number) }
@@ -85,8 +85,8 @@ extension TestDeque {
     }
 }
 
-/// Lets an owner and thieves at one deque, the thieves until the owner has done: what each of them took, the
-/// owner first.
+/// Runs an owner and thieves on one deque, the thieves until the owner is done. Returns what each of them took,
+/// the owner first.
 private func share(
     _ deque: TestDeque, thieves: Int, rooms: [Int] = [32], owner: @escaping @Sendable () -> [Int],
     steals: @escaping @Sendable (Int) -> Void = { _ in }
@@ -153,7 +153,7 @@ private func share(
         }
     }
 
-    /// Q3, exactly: below the depth at which thieves may take many, the newest is popped, always.
+    /// Q3, exactly: below the depth at which thieves may take many, the newest is always popped.
     @Test func `an owner alone pops what it pushed last`() async {
         await forAll(.array(of: .int(in: -20...20), count: 1...200), cases: scaled(100)) { program in
             let deque = TestDeque()
@@ -188,7 +188,7 @@ private func share(
         #expect(deque.pop() == nil)
     }
 
-    /// Taking one by one would be correct as well; this is what the opening is for.
+    /// Taking one by one would be correct as well; this is what opening a deque is for.
     @Test func `a thief takes many of a deep deque, and at most half`() {
         let deque = TestDeque(holding: 0..<1000)
         let shallow = TestDeque(holding: 0..<20)
@@ -199,7 +199,7 @@ private func share(
         }
     }
 
-    /// The same for an owner that has pushed its last: it opens the deque again whenever it had to close it.
+    /// The same for an owner that pushes no more: it opens the deque again whenever it had to close it.
     @Test func `a thief takes many of a deep deque that is only popped`() {
         let deque = TestDeque(holding: 0..<10_000)
         var depth = 10_000
@@ -231,7 +231,7 @@ private func share(
         #expect(deque.popAll().sorted() == Array(next - depth..<next))
     }
 
-    /// Q7: growing when the contents lie across the end of the buffer, by one and by several steps at once.
+    /// Q7: growing by one step and by several at once, while the contents wrap around the end of the buffer.
     @Test(arguments: [1, 100, 255], [1, 300, 5000])
     func `a buffer that grows keeps what waits`(offset: Int, more: Int) {
         let deque = TestDeque(holding: 0..<offset)
@@ -243,7 +243,7 @@ private func share(
         #expect(deque.popAll().sorted() == Array(offset + 1..<offset + firstCapacity + more))
     }
 
-    /// Q8: doubling replaces a buffer a few times; each is freed although the deque lives.
+    /// Q8: doubling replaces the buffer a few times; each old one is freed while the deque lives.
     @Test func `replaced buffers are freed`() {
         let deque = TestDeque()
         var most = 0
@@ -265,7 +265,7 @@ private func share(
                 for start in stride(from: 100, to: 10_000, by: 100) { deque.push(start..<start + 100) }
                 _ = deque.pop()
             }
-            /// Few wait for a grace period at a time, however late that comes.
+            /// Few buffers await a grace period at a time, however late it comes.
             func use(_ count: Int) {
                 for number in 1...count {
                     useOne()
@@ -282,7 +282,7 @@ private func share(
 
 extension Stress {
     @Suite(.inTurn) struct Deque {
-        /// Q1, Q2, and the order in which one thief takes (Q3), for programs of an owner.
+        /// Q1, Q2, and the order in which one thief takes (Q3), for generated programs.
         @Test(arguments: [1, 2, 3])
         func `every operation is taken exactly once, by the owner or by a thief`(thieves: Int) async {
             await forAll(
@@ -313,9 +313,9 @@ extension Stress {
             }
         }
 
-        /// The owner and a thief want the same operations, every time: the fences of P2 and the compare-exchange
-        /// of the last one. What a fence prevents takes two steals within the time of one pop, so the loops
-        /// are as tight as can be.
+        /// The owner and thieves want the same operations, every time: a test of P2's fences, and of the
+        /// compare-exchange on the last operation. The failure that a fence prevents needs two steals during
+        /// one pop, so the loops are as tight as can be.
         @Test(arguments: [1, 2, 3], [1, 2])
         func `the last operations are taken once`(depth: Int, thieves: Int) {
             let deque = TestDeque()
@@ -341,7 +341,7 @@ extension Stress {
             #expect(times.areAllOnce)
         }
 
-        /// D3 and D4: the owner comes down to what thieves take many of, again and again.
+        /// D3 and D4: the owner pops down into the part that thieves take many from, again and again.
         @Test(arguments: [1, 2])
         func `an owner that pops what thieves take many of takes nothing twice`(thieves: Int) {
             let deque = TestDeque()
@@ -361,8 +361,8 @@ extension Stress {
             for stolen in taken.dropFirst() { #expect(stolen.isAscending) }
         }
 
-        /// Q6, Q7: `Slots` is plain memory; who takes an operation reads what its owner wrote before the push,
-        /// also while buffers grow. Under ThreadSanitizer a missing order is a data race.
+        /// Q6, Q7: `Slots` is plain memory; whoever takes an operation reads what the owner wrote before the
+        /// push, even while buffers grow. ThreadSanitizer sees a missing ordering as a data race.
         @Test(arguments: [1, 3])
         func `who takes an operation sees what was written before the push`(thieves: Int) {
             let count = scaled(40_000)
@@ -390,7 +390,7 @@ extension Stress {
             #expect(eventually { deque.unreclaimed == 0 })
         }
 
-        /// Q4, Q5: small histories on real threads, on a deque that is empty, holds one, or is open.
+        /// Q4, Q5: small histories on real threads, on a deque that is empty, nearly so, or open.
         @Test(arguments: [0, 1, 2, 130])
         func `every history is one of a list`(holding: Int) async {
             let calls = Generator<Int>.frequency([
@@ -422,7 +422,7 @@ extension Stress {
             }
         }
 
-        /// A steal that finds nothing is excused by any other take that overlaps it and took something.
+        /// A steal that finds nothing is excused by any other take that overlaps it and takes something.
         private func isAllowed(_ history: [Call<Step, [Int]>], from model: Model) -> Bool {
             let calls = history.map { call in
                 let contended = history.contains { other in

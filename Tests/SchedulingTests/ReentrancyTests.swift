@@ -53,7 +53,7 @@ extension Stress {
             }
         }
 
-        /// The waiting worker sleeps, because there is nothing to help with; the end must wake it.
+        /// The waiting worker sleeps, because there is nothing to help with; the outside thread must wake it.
         @Test(arguments: [1, 2])
         func `a wait in a body ends when an outside thread leaves`(workers: Int) throws {
             try withScheduler(.init(workers: workers)) { scheduler in
@@ -125,7 +125,7 @@ extension Stress {
             }
         }
 
-        /// The body's own completion is kept back while it runs, so its group cannot end under it.
+        /// A body counts as outstanding while it runs, so its group cannot complete meanwhile.
         @Test func `a body waits for another group than its own, with a timeout, among siblings`() throws {
             try withScheduler(.init(workers: 2)) { scheduler in
                 for _ in 0..<scaled(100) {
@@ -196,8 +196,8 @@ extension Stress {
             }
         }
 
-        /// One worker takes both operations at once. The end of the first group must not find it with the other
-        /// operation in its hand.
+        /// One worker takes both operations at once. It must not hold the second one while it runs the first
+        /// group's notification.
         @Test(arguments: [1, 2])
         func `a notification waits for what its worker would run next`(workers: Int) throws {
             try withScheduler(.init(workers: workers)) { scheduler in

@@ -1,4 +1,4 @@
-// ExploredTransactionTests.swift - transactions that suspend, and those who wait for them, in every order of their tasks.
+// ExploredTransactionTests.swift - transactions that suspend, and calls that wait for them, in every order of the tasks.
 
 import CompositeOperationsTestSupport
 import PropertyTesting
@@ -6,7 +6,7 @@ import PropertyTestingSupport
 import Testing
 import Transactions
 
-/// Has trees, and what came out.
+/// Two trees, and a log of what was added.
 private actor Bank {
     private let left = Logged(root: "left"), right = Logged(root: "right")
     private(set) var log: [Int] = []
@@ -16,7 +16,7 @@ private actor Bank {
 
     private func tree(_ isLeft: Bool) -> Logged { isLeft ? left : right }
 
-    /// Reads, waits, and writes; alone, if a transaction keeps others out.
+    /// Reads, suspends, and writes: correct only if a transaction keeps others out.
     func add(_ number: Int, failing: Bool = false, waiting: TransactionWait = .untilFree) async throws {
         try await left.withTransaction(waiting: waiting) {
             let former = left.number
@@ -28,7 +28,7 @@ private actor Bank {
         }
     }
 
-    /// Takes one from the one, and then gives it to the other.
+    /// Takes 1 from one tree, and then adds it to the other.
     func move(fromLeft isLeft: Bool) async throws {
         try await tree(isLeft).withTransaction {
             tree(isLeft).number -= 1
@@ -37,7 +37,7 @@ private actor Bank {
         }
     }
 
-    /// The same, with both from the beginning.
+    /// The same, with both trees from the beginning.
     func moveJointly(fromLeft isLeft: Bool) async throws {
         try await withJointTransaction(over: [tree(isLeft), tree(!isLeft)]) {
             tree(isLeft).number -= 1
@@ -46,7 +46,7 @@ private actor Bank {
         }
     }
 
-    /// Two child tasks of one transaction.
+    /// Two child tasks in one transaction.
     func addTogether() async throws {
         try await left.withTransaction {
             async let one: Void = add(1)
@@ -151,7 +151,7 @@ private actor Bank {
         await explore(departures: 2) {
             let bank = Bank()
             async let one: Void = bank.add(1)
-            // Far away for the clock on the wall, which is looked at, too; for the explorer a moment like any other.
+            // Far off on the real clock, which is read, too; to the explorer a moment like any other.
             async let two = thrown { try await bank.add(2, waiting: .atMost(.seconds(3_600))) }
             _ = try await one
             let error = await two

@@ -1,4 +1,4 @@
-// Each member has each of its hooks once, whatever hooks do: Q3, Q4, Q10 and Q11 on random trees.
+// Each member's hooks are called once each, whatever hooks do: Q3, Q4, Q10 and Q11 on random trees.
 
 import CompositeOperationsTestSupport
 import PropertyTesting
@@ -11,7 +11,7 @@ private enum Call: Int, CaseIterable {
     case begin, commit, rollback, join, create, leave, move, drop
 }
 
-/// The action of one hook of one member, the first time that the hook is called.
+/// The action of one member's hook, the first time that the hook is called.
 private struct Prank {
     var member: Int
     var hook: Hook
@@ -44,7 +44,7 @@ private final class Scene {
     let trace = Trace()
     var late: Set<String> = []
     var wrong: [String] = []
-    /// A member that leaves before it has begun takes no part; a rollback puts it back.
+    /// Whether a member may have left before it began: it takes no part; a rollback puts it back.
     var leftEarly = false
 
     init(_ storm: Storm) {
@@ -138,7 +138,7 @@ private final class Scene {
             #expect(context.owner != nil || context.firstChild != nil)
         }
         try #require(root.transactionContext.tree!.members == registered)
-        // And once more, with nothing in between.
+        // Once more, without pranks.
         pranks = []
         try root.transaction {}
     }

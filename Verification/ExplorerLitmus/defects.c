@@ -1,4 +1,4 @@
-// defects.c - programs that are wrong, one for each thing that the explorer looks for.
+// defects.c - faulty programs, one for each defect that the explorer looks for.
 
 #include "litmus.h"
 
@@ -14,7 +14,7 @@ static void two(void (*first)(void *), void (*second)(void *))
     (void)explorer_spawn("P1", second, NULL);
 }
 
-// A waiter that announces itself by nothing: the waker looks first, and wakes nobody.
+// A waiter whose futex word never changes: a wake between its look and its sleep is lost.
 static void sleeps(void *unused)
 {
     (void)unused;
@@ -32,7 +32,7 @@ static void tells_and_wakes(void *unused)
 
 static void lost_wake_setup(void) { two(sleeps, tells_and_wakes); }
 
-// Two mutexes in two orders.
+// Two mutexes locked in opposite orders.
 static void locks_word_first(void *unused)
 {
     (void)unused;
@@ -53,7 +53,7 @@ static void locks_other_first(void *unused)
 
 static void deadlock_setup(void) { two(locks_word_first, locks_other_first); }
 
-// Waits for what nobody does, without sleeping.
+// Waits, without sleeping, for a store that nobody makes.
 static void spins(void *unused)
 {
     (void)unused;
@@ -66,7 +66,7 @@ static void does_nothing(void *unused) { (void)unused; }
 
 static void livelock_setup(void) { two(spins, does_nothing); }
 
-// Plain data beside a relaxed flag.
+// Plain data published by a relaxed flag.
 static void writes_and_tells(void *unused)
 {
     (void)unused;
@@ -85,7 +85,7 @@ static void hears_and_reads(void *unused)
 
 static void race_setup(void) { two(writes_and_tells, hears_and_reads); }
 
-// A new object, published without an order.
+// A new object, published by a relaxed store.
 static int *published;
 
 static void makes(void *unused)
@@ -107,7 +107,7 @@ static void finds(void *unused)
 
 static void publish_setup(void) { two(makes, finds); }
 
-// Freed under a reader.
+// Memory freed under a reader.
 static void frees(void *unused)
 {
     (void)unused;
@@ -130,7 +130,7 @@ static void freed_setup(void)
     two(frees, reads_freed);
 }
 
-// Used by one who knows that it is freed.
+// Memory used by a thread that knows it was freed.
 static void frees_and_tells(void *unused)
 {
     (void)unused;
@@ -174,7 +174,7 @@ static void leak_setup(void)
     two(does_nothing, does_nothing);
 }
 
-// A mutex where others must go on when its holder stops.
+// A mutex in a program that must go on when any thread stops.
 static void locks(void *unused)
 {
     (void)unused;

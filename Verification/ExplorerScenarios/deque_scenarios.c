@@ -1,4 +1,4 @@
-// deque_scenarios.c - one owner, thieves.
+// deque_scenarios.c - a deque's owner and its thieves.
 
 #include "scenario.h"
 
@@ -64,7 +64,7 @@ static void check(void)
 
 enum { OWNER = 0 };
 
-// A thief that has stopped holds what it took last, and nothing else. Nobody waits for it, nor for the owner.
+// A thief that has stopped holds only what it took last. Nobody waits for it, or for the owner.
 static void check_frozen(int frozen)
 {
     if (frozen == OWNER) {
@@ -138,7 +138,7 @@ static void pop_beside_two(void (*thief)(void *))
 
 static void stale_setup(void) { pop_beside_two(steals_once); }
 
-// Open: thieves take many, and the owner pops below `open`.
+// Open: thieves take several at once, and the owner pops below `open`.
 static void open_setup(void)
 {
     begin();
@@ -148,7 +148,7 @@ static void open_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)4);
 }
 
-// Opened again: pushes and pops around the opening, with thieves that are slow.
+// Reopened: pushes and pops around the opening, with a slow thief.
 static void pops_and_pushes(void *unused)
 {
     (void)unused;
@@ -185,7 +185,7 @@ static void grow_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)2);
 }
 
-// Opened while thieves take what was pushed a moment ago: they need not look at bottom, and have seen it all.
+// Opened while a thief takes what was just pushed: without a look at bottom, it must see all of that.
 static void pushes_eight(void *unused)
 {
     (void)unused;
@@ -200,7 +200,7 @@ static void open_late_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)4);
 }
 
-// More at once than two buffers hold.
+// More pushed at once than a doubled buffer holds.
 static void pushes_twelve(void *unused)
 {
     (void)unused;
@@ -214,7 +214,7 @@ static void bulk_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)4);
 }
 
-// The owner takes the oldest of its own, as fairness wants.
+// The owner takes its own oldest operation, for fairness.
 static void takes_its_oldest(void *unused)
 {
     (void)unused;
@@ -233,7 +233,7 @@ static void own_oldest_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)4);
 }
 
-// A thief that takes only what it wants: one operation, or none, the oldest.
+// A thief that takes the oldest operation, and only if it wants that one.
 static bool is_even(const void *unused, const csched_operation *operation)
 {
     (void)unused;
@@ -291,7 +291,7 @@ static void wanted_stale_setup(void)
     (void)explorer_spawn("owner", pops_once, NULL);
 }
 
-// Two of those: the owner must not see the old top.
+// Two such thieves: the owner must not see the old top.
 static bool is_any(const void *unused, const csched_operation *operation)
 {
     (void)unused;

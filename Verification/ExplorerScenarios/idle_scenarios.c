@@ -1,5 +1,5 @@
-// idle_scenarios.c - who sleeps and who wakes, without the rest of the scheduler: a number is published,
-// workers take it.
+// idle_scenarios.c - who sleeps and who wakes, without the rest of the scheduler: numbers are published, and
+// workers take them.
 
 #include "world.h"
 
@@ -13,7 +13,7 @@ static csched_idle idle;
 static csched_atomic(uint32_t) published;
 static csched_atomic(uint32_t) taken;
 static int
-    submitter_of[SUBMISSIONS_MOST]; // plain: by the number that was published; -1: nobody has come back yet
+    submitter_of[SUBMISSIONS_MOST]; // plain, by published number; -1: its submission has not returned yet
 
 static void begin(void)
 {
@@ -46,7 +46,7 @@ static bool take_one(void)
 
 static bool is_any_left(void) { return csched_load(&taken, acquire) < csched_load(&published, seq_cst); }
 
-// As a worker's search, for ever. `after` is done with what was taken.
+// Searches as a worker does, for ever. `after` is called after each take.
 static void work(uint32_t index, void (*after)(void))
 {
     csched_idle_search(&idle);
@@ -115,7 +115,7 @@ static void submits_behind_the_gate(void *unused)
     submit_one();
 }
 
-// A submission that has returned is taken, unless a worker has stopped with it in its hand.
+// Expects a submission that has returned to be taken, unless a worker has stopped with it in hand.
 static void expect_taken(bool is_worker)
 {
     for (uint32_t number = csched_load(&taken, acquire); number < SUBMISSIONS_MOST; number++) {
@@ -128,7 +128,7 @@ static void expect_taken(bool is_worker)
 static void one_check(int frozen) { expect_taken(frozen == 0); }
 static void two_check(int frozen) { expect_taken(frozen == 0 || frozen == 1); }
 
-// One worker, and a thread that stops in the middle of its wake-up: the next one finishes it.
+// One worker, and a submitter that stops in the middle of a wake-up: the next one finishes it.
 static void one_setup(void)
 {
     begin();
@@ -146,19 +146,19 @@ static void two_setup(void)
     (void)explorer_spawn("submitter", submits_two, NULL);
 }
 
-// A waker is slow, and finishes in a later sleep, in which another one has stopped in the middle.
+// A slow waker finishes during a later sleep, in which another waker has stopped half-way.
 static void epochs_setup(void)
 {
     begin();
     start_worker(first_worker_and_gate);
     explorer_daemon(
-        explorer_spawn("submitter", submits_behind_the_gate, NULL)); // the worker may stop before it
+        explorer_spawn("submitter", submits_behind_the_gate, NULL)); // the worker may stop before opening it
     (void)explorer_spawn("submitter", submits_two, NULL);
 }
 
-// Both sleepers are woken, and know what was written before; nobody looks behind the last of them, though
+// Both sleepers are woken, and see what was written before; nothing past the last of them is read, though
 // another worker is awake and searches.
-static csched_idle *crew; // with nothing behind it that may be touched
+static csched_idle *crew; // nothing behind it may be touched
 static int written;       // plain
 
 static void sleeps(uint32_t index)
@@ -208,9 +208,9 @@ static void all_setup(void)
 
 static void all_check(void) { csched_free(crew); }
 
-// One submission after the other, while both sleep: the lowest is woken, and in a crowd the one that was not
-// woken last (W8).
-static int taker; // plain: who took the last one
+// One submission after another, while both sleep: the lowest is woken; in a crowd, the one that was not woken
+// last (W8).
+static int taker; // plain: who took the last number
 
 static void takes_as_first(void) { taker = 0; }
 static void takes_as_second(void) { taker = 1; }
@@ -259,21 +259,21 @@ static void turns_setup(void)
     (void)explorer_spawn("submitter", submits_in_turn, NULL);
 }
 
-// The same as two, in a crowd.
+// The scenario `two`, in a crowd.
 static void crowd_setup(void)
 {
     two_setup();
     csched_idle_note_crowd(&idle, true);
 }
 
-// On guard, one that looks is enough, and when that stops, somebody comes back (W9).
+// On guard, one looker is enough: when that stops, the watch comes back (W9).
 static void submits_three(void *unused)
 {
     submits_two(unused);
     submit_one();
 }
 
-// As the watch: returns whether it owes another look.
+// Acts as the watch; returns whether it owes another look.
 static bool stand_guard(bool on, bool owes)
 {
     if (!csched_idle_guard(&idle, on) && !owes) {
@@ -335,7 +335,7 @@ static void guard_check(int frozen)
     }
 }
 
-// Off guard, a worker that stops keeps the wake-up that it was given last (W4).
+// Off guard, a worker that stops keeps the last wake-up that it was given (W4).
 static void guard_ends_setup(void) { guard_with(goes_off_guard); }
 
 static void guard_ends_check(int frozen)
@@ -345,7 +345,7 @@ static void guard_ends_check(int frozen)
     }
 }
 
-// The guard ends beside a submission, while the first of two sleepers has been woken, and has stopped.
+// The guard ends during a submission, after the first of two sleepers was woken, and has stopped.
 static void looks_once(void *unused)
 {
     (void)unused;
@@ -383,7 +383,7 @@ static void guard_is_off_check(void)
     }
 }
 
-// Submissions follow each other before anybody has got up: on guard they wake one that looks, off guard two.
+// Submissions follow one another before anybody has got up: on guard they wake one looker, off guard two.
 static void expect_woken(int submissions, bool first, bool second)
 {
     for (; submissions != 0; submissions--) {
@@ -408,7 +408,7 @@ static void submits_as_they_sleep(void *unused)
     both_fall_asleep();
     expect_woken(2, true, false);
     both_fall_asleep();
-    (void)csched_idle_become_sentry(&idle, 1); // which is none that looks
+    (void)csched_idle_become_sentry(&idle, 1); // a sentry is no looker (W9)
     expect_woken(2, true, false);
     both_fall_asleep();
     csched_idle_note_crowd(&idle, true);
@@ -416,7 +416,7 @@ static void submits_as_they_sleep(void *unused)
     expect_woken(1, false, true);
     csched_idle_note_crowd(&idle, false);
     both_fall_asleep();
-    csched_idle_search(&idle); // a third one, which is enough
+    csched_idle_search(&idle); // a third worker, which is enough
     expect_woken(1, false, false);
     both_fall_asleep();
     if (!csched_idle_guard(&idle, false) || csched_idle_guard(&idle, false)) {
@@ -424,7 +424,7 @@ static void submits_as_they_sleep(void *unused)
     }
     expect_woken(1, true, false);
     both_fall_asleep();
-    (void)csched_idle_found(&idle); // the third one is gone
+    (void)csched_idle_found(&idle); // the third worker is gone
     expect_woken(2, true, true);
 }
 
@@ -434,15 +434,15 @@ static void guard_wakes_setup(void)
     (void)explorer_spawn("submitter", submits_as_they_sleep, NULL);
 }
 
-// One search after the other, each after a run of so many operations, in a crowd or not: which of them yield
-// (pace.c).
+// One search after another, each after a run of a given number of operations, in a crowd or not: which of
+// them yield (pace.c).
 static csched_pace pace;
 static uint64_t done;
 
-// A yield takes two looks at the time, of 1 us each, when nobody else looks.
+// A yield reads the clock twice, at 1 us each, when nobody else reads it.
 static void set_crowd(bool crowded) { slow_yield_ns = crowded ? 1000 : 1001; }
 
-// Whether it may yield at all, and again after the first one.
+// Whether a search may yield at all, and again after its first yield.
 static void expect_look(uint64_t run, bool may_yield, bool may_again)
 {
     done += run;
@@ -460,7 +460,7 @@ static void expect_yield(bool may_again)
     }
 }
 
-// The same, of a search that ends in sleep.
+// The same for a search that ends in sleep.
 static void expect_search(uint64_t run, bool may_yield, bool may_again)
 {
     expect_look(run, may_yield, may_again);
@@ -486,27 +486,27 @@ static void searches(void *unused)
     csched_pace_init(&pace);
     expect_searches(3, 1, true);
 
-    set_crowd(true); // after a slow yield 2 searches do not yield, after the next one 5, at most
+    set_crowd(true); // after a slow yield 2 searches do not yield, after the next 5, the most
     expect_slow(2, 1);
     expect_slow(5, 1);
     expect_slow(5, 1);
 
-    set_crowd(false); // each search with a quick one halves that: 2, 1, 0
+    set_crowd(false); // each search with a quick yield halves that: 2, 1, 0
     expect_searches(3, 1, true);
     set_crowd(true);
     expect_search(1, true, false);
     expect_search(1, false, false);
-    expect_look(3, false, false); // found at the one look: the run goes on, and a long one ends the haste
+    expect_look(3, false, false); // work found at the only look extends the run; a long run ends the haste
     expect_look(4, false, false);
     expect_look(1, true, true);
-    expect_searches(12, 2, true); // runs of two are worth a slow yield, of none they are not
+    expect_searches(12, 2, true); // runs of two are worth a slow yield, empty runs are not
     expect_slow(5, 0);
     expect_search(0, true, false);
     expect_search(7, false, false);
     expect_search(2, false, false); // just long enough on average: the haste ends before its time
     expect_search(2, true, true);
 
-    set_crowd(false); // the later yields of a search halve nothing, and each may be the slow one
+    set_crowd(false); // later yields of a search halve nothing, and any of them may be slow
     expect_searches(3, 0, true);
     set_crowd(true);
     expect_slow(2, 0);
@@ -521,8 +521,8 @@ static void searches(void *unused)
     expect_search(0, true, false);
 }
 
-// Searches after runs whose operations take as long as one look at the time does, or half of that. A run of
-// two is the one, and a run of one the other, when nobody looks at the time in between.
+// Searches after runs whose operations each take as long as reading the clock once, or half as long: in a run
+// of one and in a run of two, respectively, when nobody reads the clock in between.
 static void expect_look_at(int times, uint64_t run, bool may_yield)
 {
     while (times-- > 0) {
@@ -537,9 +537,9 @@ static void searches_of_slow_ones(void *unused)
     slow_operation_ns = 1000;
     set_crowd(false);
     csched_pace_init(&pace);
-    expect_searches(3, 2, true);  // the first look at the time is none of a run
-    expect_searches(1, 1, true);  // one of three
-    expect_searches(3, 1, false); // two of three, and three, which is as many as count
+    expect_searches(3, 2, true);  // the first reading of the clock belongs to no run
+    expect_searches(1, 1, true);  // one slow run of three
+    expect_searches(3, 1, false); // two, then all three: no more than three count
     expect_search(2, false, false);
     expect_searches(3, 2, true);
     expect_search(1, true, true);
@@ -547,10 +547,10 @@ static void searches_of_slow_ones(void *unused)
     expect_search(0, false, false); // no operation, no run
     expect_search(2, true, true);
 
-    expect_look_at(1, 2, false); // the time of a run counts, as slow as it is allowed to be
+    expect_look_at(1, 2, false); // the time of a run counts: at the limit it is slow
     expect_search(2, true, true);
     expect_search(2, true, true);
-    for (int search = 0; search < 3; search++) { // and that of a sleep does not
+    for (int search = 0; search < 3; search++) { // the time of a sleep does not count
         (void)explorer_now_ns();
         csched_pace_wake(&pace, explorer_now_ns());
         expect_search(2, true, true);

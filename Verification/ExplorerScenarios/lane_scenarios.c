@@ -6,7 +6,7 @@
 
 static csched_lane *lane;
 static csched_atomic(uint32_t) inside;
-static int last; // plain: S9, also the race check
+static int last; // plain, so that the race check covers S9, too
 
 static void in_lane(void *context, void *extra, csched_disposition disposition)
 {
@@ -62,7 +62,7 @@ static void two_main(void)
 }
 MAIN(two)
 
-// Two drains, as one of them hurries, and a worker for each.
+// Two drains, because one submission is of high priority, and a worker for each.
 static void waits_in_lane(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -92,7 +92,7 @@ static void two_drains_main(void)
 }
 MAIN(two_drains)
 
-// The drain is about to end when the next one comes.
+// The drain is about to end when the next operation comes.
 static void opens_gate(void *context, void *extra, csched_disposition disposition)
 {
     in_lane(context, extra, disposition);
@@ -114,7 +114,7 @@ static void end_main(void)
 }
 MAIN(end)
 
-// One after the other: each has a drain of its own.
+// Two submissions, one after the other: each has a drain of its own.
 static void again_main(void)
 {
     open_lane(1);
@@ -162,7 +162,7 @@ static void fair_main(void)
 }
 MAIN(fair)
 
-// A refused operation leaves nothing behind, at the latest when the lane goes.
+// A refused operation leaves nothing behind, at the latest once the lane is freed.
 static void refused_main(void)
 {
     open_lane(1);
@@ -190,8 +190,8 @@ static void refused_main(void)
 }
 MAIN(refused)
 
-// More than a turn's worth: the drain queues itself again, and the other worker, which is the sentry then,
-// runs that one to its end meanwhile.
+// More than a turn's worth: the drain queues another one, which the other worker, the sentry by then,
+// meanwhile runs to its end.
 static void opens_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     in_lane(context, extra, disposition);
@@ -219,7 +219,7 @@ static void turn_main(void)
 }
 MAIN(turn)
 
-// The scheduler closes: what is accepted runs, what is refused does not.
+// The scheduler closes: an accepted operation runs, a refused one does not.
 static csched_status status;
 
 static void submits_0(void) { status = submit_to_lane(0); }
@@ -243,8 +243,8 @@ static void closed_main(void)
 }
 MAIN(closed)
 
-// Refused, and withdrawn, while a body may still submit to the lane: what it submits runs, what was withdrawn
-// does not.
+// A submission is refused and withdrawn while a body may still submit to the lane: the body's operation runs,
+// the withdrawn one does not.
 static void waits_and_submits_4(void *context, void *extra, csched_disposition disposition)
 {
     (void)context, (void)extra, (void)disposition;
@@ -279,12 +279,12 @@ static void withdraw(bool late)
 static void withdrawn_main(void) { withdraw(true); }
 MAIN(withdrawn)
 
-// The same, and the body's drain may come before the other submission is withdrawn: then that one was
+// The same, but the body's drain may take the other submission before that is withdrawn: then it was
 // accepted.
 static void taken_main(void) { withdraw(false); }
 MAIN(taken)
 
-// Threads stop for ever, before, in and after their submission.
+// Threads stop for ever: before, during and after their submissions.
 static void submits_0_freely(void) { must_submit(0); }
 
 static void free_main(void)
@@ -306,7 +306,7 @@ static void free_main(void)
     }
 }
 
-// A worker that stops keeps the lane it is in; a submitter keeps nothing.
+// A worker that stops blocks the lane that it drains; a submitter blocks nothing.
 static void free_check_frozen(int frozen)
 {
     bool is_worker = frozen == 1 || frozen == 2;

@@ -1,11 +1,11 @@
-// disturber.c - what an application may do to a scheduler that is busy.
+// disturber.c - what an application may do to a busy scheduler.
 
 #include "disturber.h"
 
 enum { PAUSE_MOST_NS = 4000000, SUSPENDED_MOST_NS = 300000 };
 
-// After a suspension, when no worker is in a body, none may start one. `executed` is read before `running`,
-// worker by worker: so the number to compare with comes from a second reading.
+// While suspended, once no worker is in a body, none may start one. Of each worker `executed` is read before
+// `running`, so the number to compare with comes from a second reading.
 static void check_suspended(stress_load *load, uint64_t duration_ns)
 {
     if (csched_scheduler_statistics(load->scheduler).running != 0) {

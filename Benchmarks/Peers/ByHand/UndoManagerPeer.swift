@@ -1,6 +1,6 @@
 import BenchmarkCore
 
-/// Foundation's `UndoManager`, which one would use where there is one.
+/// Foundation's `UndoManager`, the usual choice on platforms that have it.
 final class UndoManagerPeer: HandWrittenPeer {
     static let name = "undomanager"
     static let version = "not in Foundation for Linux"

@@ -1,9 +1,9 @@
 import BenchmarkCore
 
-/// R1: parts of the same length are sorted, then merged two by two, level by level. Each level is a parallel loop, over
-/// pieces of the same length of what it makes, so that also the last merge keeps all threads busy.
+/// R1: parts of equal length are sorted, then merged in pairs, level by level. Each level is a parallel loop over equal
+/// pieces of its output, so that even the last merge keeps all threads busy.
 ///
-/// Source: Odeh et al., Merge Path - Parallel Merging Made Simple (2012), for where a piece begins.
+/// Source: Odeh et al., Merge Path - Parallel Merging Made Simple (2012), for finding where a piece begins.
 func mergeSort(_ pool: some Pool, count: Int) -> Sample {
     let sort = MergeSort(count: count)
     let pieces = Workload.piecesOfSort
@@ -40,7 +40,7 @@ private final class MergeSort: @unchecked Sendable {
         numbers.sort()
     }
 
-    /// Makes a piece, as long as a part, of a run of so many parts, of the two runs that it comes of.
+    /// Makes one piece, as long as a part, of a run of `parts` parts, by merging the run's two halves.
     func mergePiece(_ piece: Int, parts: Int) {
         let run = piece / parts * parts
         let start = bound(ofPart: run)
@@ -62,7 +62,7 @@ private final class MergeSort: @unchecked Sendable {
         }
     }
 
-    /// How many of the `place` least numbers of two runs are in the first.
+    /// How many of the `place` smallest numbers of two runs are in the first run.
     private static func split(
         _ low: UnsafeBufferPointer<UInt64>, _ high: UnsafeBufferPointer<UInt64>, at place: Int
     ) -> Int {
@@ -77,7 +77,7 @@ private final class MergeSort: @unchecked Sendable {
 
     func swap() { Swift.swap(&numbers, &others) }
 
-    /// 0, which is a wrong result, when two neighbours are in the wrong order.
+    /// 0, which is a wrong result, if two neighbours are out of order.
     var checksum: UInt64 {
         let values = numbers.values
         let isSorted = zip(values, values.dropFirst()).allSatisfy { $0 <= $1 }

@@ -8,8 +8,8 @@
     /// Why R4 cannot be run; nil when it can.
     let withoutServer: String? = nil
 
-    /// R4: an event-loop server on loopback, a task for each connection, and a client in the calling thread
-    /// that keeps one request of each connection under way.
+    /// R4: an event-loop server on loopback, a task for each connection, and a client on the calling thread
+    /// that keeps one request per connection in flight.
     ///
     /// - Parameters:
     ///   - executor: where the tasks of the connections run; nil: the default executor.
@@ -34,7 +34,7 @@
         return sample
     }
 
-    /// A request is a number in a frame; the answer is a frame that holds its mark.
+    /// A request is a number in a frame; the answer is a frame that holds the number's mark.
     private let frame_bytes = 64
 
     private func serve(
@@ -66,7 +66,7 @@
         }
     }
 
-    /// The handler: some microseconds of work.
+    /// The handler: a few microseconds of work.
     private func handle(_ request: ByteBuffer, isMixed: Bool) async -> ByteBuffer {
         let number = request.getInteger(at: request.readerIndex, endianness: .little, as: Int.self) ?? -1
         if isMixed && number % Workload.betweenBlockingRequests == 0 {
@@ -94,7 +94,7 @@
         }
     }
 
-    /// One thread, sockets that are asked in turn by `poll`.
+    /// A client of one thread, which waits for all its sockets with `poll`.
     private struct Client {
         private let sockets: [Int32]
 
@@ -105,7 +105,7 @@
         func run() throws -> Sample {
             defer { for socket in sockets { close(socket) } }
             var events = sockets.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-            var sent = [Int](repeating: 0, count: sockets.count)  // when
+            var sent = [Int](repeating: 0, count: sockets.count)  // times, in ns
             var latencies_ns: [UInt64] = []
             latencies_ns.reserveCapacity(Workload.requests)
             var (next, sum) = (0, UInt64(0))

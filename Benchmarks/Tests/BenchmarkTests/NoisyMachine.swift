@@ -1,21 +1,21 @@
 import BenchmarkComparison
 import Foundation
 
-/// Synthetic time of a machine whose speed jumps by a factor of two, in phases of 0.1 to 10 s, and drifts; on which work is
-/// interrupted seldom, but then for any length of time; and whose processes differ.
+/// Simulated time on a machine whose speed jumps by a factor of two, in phases of 0.1 to 10 s, and drifts; where work is
+/// rarely interrupted, but then for any length of time; and whose processes differ.
 struct NoisyMachine {
     private var random: Random
     private var slowness = 1.0
     private var drift = 0.0
-    /// Until the speed changes, in seconds.
+    /// Seconds left until the speed changes.
     private var left = 0.0
 
     init(seed: UInt64) { random = Random(state: seed) }
 
-    /// How much slower a new process is, for its life, as a logarithm: where its memory lies. One of ten is far off.
+    /// The logarithm of a new process's slowdown, for life, due to its memory layout. One in ten is an outlier.
     mutating func process() -> Double { random.normal() * (random.uniform() < 0.1 ? 0.03 : 0.01) }
 
-    /// The seconds that pass while work is done which takes `seconds` where nothing disturbs.
+    /// The seconds that pass while work is done that takes `seconds` when undisturbed.
     mutating func run(_ seconds: Double) -> Double {
         var work = seconds * (1 + 0.005 * abs(random.normal()))
         // A Pareto tail with an infinite variance.
@@ -39,9 +39,9 @@ struct NoisyMachine {
     /// One restart of a row, as `SideBySide` measures it.
     ///
     /// - Parameters:
-    ///   - seconds: what a sample of BASE takes.
-    ///   - again: how much longer the second process of BASE takes, a factor.
-    ///   - head: how much longer HEAD takes.
+    ///   - seconds: how long a sample of BASE takes.
+    ///   - again: the factor by which the second process of BASE takes longer.
+    ///   - head: the same factor for HEAD.
     mutating func restart(_ seconds: Double, rounds: Int, again: Double = 1, head: Double = 1) -> Restart {
         let factors = [1, again, head].map { $0 * exp(process()) }
         var restart = Restart()
@@ -91,7 +91,7 @@ struct NoisyMachine {
             return z ^ (z >> 31)
         }
 
-        /// Between 0 and 1, neither included.
+        /// Between 0 and 1, exclusive.
         mutating func uniform() -> Double { (Double(next() >> 12) + 0.5) * 0x1p-52 }
 
         /// Source: Box and Muller, A note on the generation of random normal deviates (1958).

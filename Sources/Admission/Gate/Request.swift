@@ -1,43 +1,43 @@
-// Request.swift - one thing that a tenant has asked for, from the question to the end.
+// Request.swift - one request of a tenant, from when it is made to its end.
 //
 // Invariants:
-//   I1  `state` changes under the gate's lock alone. The thread that took the request out of `waiting`, and no other, tells it the
+//   I1  `state` changes only under the gate's lock. Only the thread that takes the request out of `waiting` delivers the
 //       answer, under no lock; so there is one answer.
-//   I2  what refers to a user's code, or to the tenant, goes when the answer is told or the body has returned, under no lock: a
-//       request that is left in a line, which lets go of it under the gate's lock, has none of it.
-//   I3  a scheduler that is shut down tells each request that it gives up, so its slot comes back.
+//   I2  references to a user's code and to the tenant are released when the answer is delivered or the body has returned, under
+//       no lock: a request that is left in a line, and released from it under the gate's lock, holds none.
+//   I3  a scheduler that is shut down notifies each request that it drops, so the request's slot is returned.
 
 internal import CompositeOperationsBasics
 internal import Scheduling
 
 final class Request: @unchecked Sendable {
-    // Unchecked: I1. The other variables are used by the one thread, or task, that asks, then by the one that answers, and is
-    // handed over by the gate's lock or the scheduler.
+    // Unchecked: I1. The other variables are used by the thread or task that asks, then by the one that answers; the gate's
+    // lock or the scheduler hands them over.
 
     enum State { case new, waiting, begun, over }
 
-    /// How the answer is told.
+    /// How the answer is delivered.
     enum Means {
         case task(Waiter)
         case call(body: @Sendable () -> Void, orElse: (@Sendable (Refusal) -> Void)?)
     }
 
     let gate: AdmissionGate
-    /// The tenant's, in the gate.
+    /// The tenant's number in the gate.
     let number: Int
-    /// Keeps the number.
+    /// Keeps `number` from being reused.
     private var tenant: Tenant?
     let name: String
     let cost: Int
     let asked_ns: UInt64
-    /// Nil: none.
+    /// Nil: no deadline.
     let deadline_ns: UInt64?
     /// Whether a task waits for the answer, and does nothing else meanwhile.
     let isAwaited: Bool
-    /// That of the code that asks.
+    /// The priority of the code that asks.
     private let priority: Scheduler.Priority
     var began_ns: UInt64 = 0
-    /// Its expected cost.
+    /// The cost charged when the request began.
     var charged = 0
     var state = State.new
     var timer: ScheduledOperation?
@@ -45,10 +45,10 @@ final class Request: @unchecked Sendable {
     private var means: Means?
     /// Why the task that asked goes on without a turn.
     private(set) var refusal: Refusal?
-    /// Whether the body of the task that asked was called.
+    /// Whether the body that a task asked to run was called.
     var isCalled = false
 
-    /// - Parameter deadline_ns: nil: none.
+    /// - Parameter deadline_ns: nil: no deadline.
     init(
         _ tenant: Tenant, cost: Int, asked_ns: UInt64 = AdmissionGate.now_ns(), deadline_ns: UInt64?,
         means: Means? = nil
@@ -65,12 +65,12 @@ final class Request: @unchecked Sendable {
         priority = means == nil ? .default : Scheduler.callersPriority  // a task keeps its own
     }
 
-    /// The task that waits, before it is in a line.
+    /// Sets the task to wake, before the request is in a line.
     func willWake(_ waiter: Waiter) { means = .task(waiter) }
 
-    /// Its turn has come.
+    /// Called when the request's turn has come.
     ///
-    /// - Returns: whether it begins; it ends with ``AdmissionGate/end(_:)`` then.
+    /// - Returns: whether it begins; if so, it ends with ``AdmissionGate/end(_:)``.
     func begin() -> Bool {
         cancelTimer()
         switch means {
@@ -78,7 +78,7 @@ final class Request: @unchecked Sendable {
             means = nil
             waiter.wake()
         case .call:
-            // Otherwise it would have the priority of the body that has just ended.
+            // Explicit priority: the default is that of the body that has just ended.
             do { try gate.scheduler.submit(job: self, priority: priority, callRequest) } catch {
                 return false
             }
@@ -91,13 +91,13 @@ final class Request: @unchecked Sendable {
     fileprivate func call(isGivenUp: Bool) {
         guard !isGivenUp else { return gate.giveUp(self) }  // I3
         if case .call(let body, _) = means {
-            means = nil  // what the body refers to goes before the gate may be idle
+            means = nil  // the body's captures are released before the gate may be idle
             body()
         }
         gate.end(self)
     }
 
-    /// Its turn will not come.
+    /// Called when the request's turn will not come.
     func refuse(_ refusal: Refusal) {
         cancelTimer()
         self.refusal = refusal
@@ -107,7 +107,7 @@ final class Request: @unchecked Sendable {
             means = nil
             waiter.wake()
         case .call(_, .some):
-            // On a worker; a scheduler that is shut down calls it, too.
+            // `orElse` runs on a worker; a scheduler that is shut down calls it, too.
             do { try gate.scheduler.submit(job: self, priority: priority, tellRequest) } catch { tell() }
         case .call(_, nil), nil: means = nil
         }
@@ -119,7 +119,7 @@ final class Request: @unchecked Sendable {
         orElse(refusal)
     }
 
-    /// The task that waited was cancelled, and is awake.
+    /// Releases references (I2): the caller has its answer, or was cancelled.
     func forget() {
         cancelTimer()
         means = nil
@@ -140,7 +140,7 @@ private func tellRequest(_ object: UnsafeMutableRawPointer, _ isGivenUp: Bool) {
     Unmanaged<Request>.fromOpaque(object).takeRetainedValue().tell()
 }
 
-/// On the thread of the timers: the deadline of a request is over, or its timer is cancelled.
+/// On the timer thread: the deadline of a request has passed, or its timer was cancelled.
 func expireRequest(_ object: UnsafeMutableRawPointer, _ isGivenUp: Bool) {
     let request = Unmanaged<Request>.fromOpaque(object).takeRetainedValue()
     if !isGivenUp { _ = request.gate.withdraw(request, .expired) }

@@ -6,7 +6,7 @@
 /// that an invoker accepted is lost: each run ends, is refused or is abandoned, and its handle and delegate are told once.
 /// An invoker never undoes anything: only a ``TransactionCommand`` does.
 ///
-/// To drop an invoker abandons what has not started.
+/// Dropping an invoker abandons the runs that have not started.
 public protocol Invoker: Sendable {
     /// Submits a command whose end is of no interest.
     func addCommand(command: any Command)
@@ -17,24 +17,24 @@ public protocol Invoker: Sendable {
 
     /// Submits a run. A run that was submitted before, or executed, is left as it is.
     ///
-    /// - Returns: its handle.
+    /// - Returns: the run's handle.
     @discardableResult
     func submit<Output: Sendable>(_ command: TransactionCommand<Output>, priority: CommandPriority)
         -> CommandHandle<Output>
 
-    /// How many run at a time, at most.
+    /// How many runs execute at a time, at most.
     var limit: Int { get }
-    /// How many were accepted and have no outcome yet.
+    /// How many runs were accepted and have no outcome yet.
     var count: Int { get }
-    /// How many there were, by their ends.
+    /// How many runs there were, by how they ended.
     var statistics: InvokerStatistics { get }
     /// The last 64 ends, the oldest first.
     var history: [CommandEnd] { get }
 
     /// Waits until everything that was accepted before the call has its outcome.
     ///
-    /// - Throws: ``CommandUsageError/reentrant`` in a command of this invoker, which would wait for itself; a `CancellationError` when the calling
-    ///   task is cancelled first: the commands go on.
+    /// - Throws: ``CommandUsageError/reentrant`` in a command of this invoker, which would wait for itself;
+    ///   a `CancellationError` if the calling task is cancelled first; the commands go on.
     func flush() async throws
 
     /// Cancels everything that was accepted, as ``CommandRun/cancel()`` does.
@@ -61,7 +61,7 @@ extension Invoker {
     }
 }
 
-/// Which of the commands that wait are started first.
+/// Which of the waiting commands start first.
 public enum CommandPriority: Int, Hashable, Sendable, CaseIterable {
     /// After all others.
     case low
@@ -73,8 +73,8 @@ public enum CommandPriority: Int, Hashable, Sendable, CaseIterable {
 
 /// How a shutdown treats commands that have not started.
 public enum PendingAtShutdown: Hashable, Sendable {
-    /// Runs it.
+    /// Runs them.
     case run
-    /// Cancels it: ``CancelReason/Kind/shutDown``.
+    /// Cancels them: ``CancelReason/Kind/shutDown``.
     case reject
 }

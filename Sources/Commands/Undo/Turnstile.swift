@@ -1,9 +1,9 @@
-// Turnstile.swift - one call at a time, in the order of their coming.
+// Turnstile.swift - one call at a time, in order of arrival.
 //
 // Invariants:
-//   I1  a turn that is over is handed to the first who waits; so nobody who comes later passes.
-//   I2  whether the turn is taken is the stack's to read and to write, in its isolation. Who waits is under a lock, because a
-//       call that waits may be cancelled from anywhere.
+//   I1  a turn that is over is handed to the first waiter, so no later call overtakes it.
+//   I2  `isTaken` is read and written only by the stack, in its isolation. The waiters are under a lock, because a call that
+//       waits may be cancelled from anywhere.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
@@ -25,10 +25,10 @@ final class Turnstile: @unchecked Sendable {
         return true
     }
 
-    /// Takes a turn. Those who wait are in the order of their calls: there is no suspension before.
+    /// Takes a turn. Waiters queue up in the order of their calls, because no call suspends before it is queued.
     ///
-    /// - Throws: a `CancellationError` when it was cancelled first; ``CommandUsageError/reentrant`` when it would wait for what may
-    ///   wait for it.
+    /// - Throws: a `CancellationError` when the task is cancelled before its turn; ``CommandUsageError/reentrant`` when it would
+    ///   wait for a call that may wait for it.
     nonisolated(nonsending) func enter() async throws {
         try Task.checkCancellation()
         if takeIfFree() { return }
@@ -41,7 +41,7 @@ final class Turnstile: @unchecked Sendable {
         if wakening == .cancelled { throw CancellationError() }
     }
 
-    /// The turn is free.
+    /// Takes the turn, which must be free.
     func enterNow() { isTaken = true }
 
     func leave() {
@@ -50,11 +50,11 @@ final class Turnstile: @unchecked Sendable {
         next?.wake()
     }
 
-    /// Whether the calling code is a part of a step that runs.
+    /// Whether the calling code is a part of a running step.
     var isInStep: Bool { ReentrancyMark.isInside(step) }
-    /// Whether it is the body of a group.
+    /// Whether the calling code is a part of a group's body.
     var isInGroup: Bool { ReentrancyMark.isInside(group) }
-    /// Whether it is a task that was begun in one of them: its turn would come when that has ended, which may wait for it.
+    /// Whether the caller was begun in a running step or group: its turn would come after that one, which may wait for the caller.
     var isBegunInTurn: Bool { ReentrancyMark.isBegunInside(group) || ReentrancyMark.isBegunInside(step) }
 
     func inStep<Value>(
@@ -64,8 +64,8 @@ final class Turnstile: @unchecked Sendable {
         try await ReentrancyMark.inTask(of: ReentrancyMark.innermost.with(step), isolation: isolation, body)
     }
 
-    /// As ``inStep(isolation:_:)``, in a task that nobody cancels; what does not await is done on this stack. Priority and task-local
-    /// values are the caller's.
+    /// As ``inStep(isolation:_:)``, in a task that nobody cancels, on the caller's stack until it first suspends. Priority and
+    /// task-local values are the caller's.
     func inShieldedStep<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {

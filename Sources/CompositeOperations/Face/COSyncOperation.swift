@@ -1,10 +1,10 @@
-// COSyncOperation.swift - an operation for which its caller waits.
+// COSyncOperation.swift - an operation that its caller waits for.
 
 internal import CompositeOperationsBasics
 public import Runs
 internal import Scheduling
 
-/// An operation whose start waits for its end. Without a target its block runs, each time, on the thread that waits.
+/// An operation whose start waits for its end. Without a target its block runs, in every attempt, on the thread that waits.
 ///
 /// ```swift
 /// syncOperation { sync in
@@ -34,10 +34,10 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         super.init(body: body, on: waiter, options: options, admission: queue)
     }
 
-    /// The queue that it was aimed at, or added to, when it runs within a slot that its caller holds there already.
+    /// The queue that it was aimed at or added to, if it runs within a slot that its caller already holds there.
     @exclusivity(unchecked) private var spared: COOperationQueue?
 
-    /// The thread that waits has the target anyhow, and what began here may go on there.
+    /// Gives up nothing: the waiter has the target anyhow, and what began here may go on there.
     override func giveUpPlace() {}
 
     override func makeBlank(_ body: Body) -> COOperation<Success> {
@@ -47,7 +47,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         return copy
     }
 
-    /// Starts it and blocks the calling thread until it has ended.
+    /// Starts the operation and blocks the calling thread until its end.
     ///
     /// - Returns: as ``AnyOperation/start()``.
     @available(*, noasync, message: "Blocks the thread; use an operation and its `value`.")
@@ -64,13 +64,13 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         startAndWait(until: nil, addedTo: queue)
     }
 
-    /// Starts it with a block, and blocks the calling thread until it has ended.
+    /// Starts the operation with a block, and blocks the calling thread until its end.
     ///
     /// - Parameters:
-    ///   - timeout: after that the operation is cancelled, ``CancelReason/Kind/timedOut``; nil: never.
+    ///   - timeout: after this time the operation is cancelled as ``CancelReason/Kind/timedOut``; nil: never.
     ///   - block: without a target it runs on the calling thread, and so need not be Sendable; it is not kept. With
-    ///     one, the call does not return before the block has.
-    /// - Returns: the outcome; nil when it was not ready.
+    ///     a target the call does not return before the block has.
+    /// - Returns: the outcome; nil when the operation was not ready.
     @available(*, noasync, message: "Blocks the thread; use an operation and its `value`.")
     @discardableResult
     public func run(
@@ -80,7 +80,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
             let loan = Loan(block)
             defer { loan.end() }
             var former: [Any] = []
-            // On this thread it sees what is bound here without one, and is a part of the task that it waits in.
+            // On this thread the block sees what is bound here even without a context, and is part of the task that waits.
             let context = waiter.takesTurns ? nil : contextHere
             let hasStarted = startAndWait(until: timeout.map { ContinuousClock.now + $0 }, bringsBlock: true)
             {
@@ -94,9 +94,9 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         }
     }
 
-    /// A block that is not to be kept: it runs while its owner waits.
+    /// A block that is lent: it runs while its owner waits, and is not kept.
     private final class Loan: @unchecked Sendable {
-        // Unchecked: the block is called while `run` waits for the operation, and taken away after that.
+        // Unchecked: the block is called while `run` waits for the operation, and is taken away afterwards.
         private var block: ((Attempt) throws -> Void)?
         init(_ block: @escaping (Attempt) throws -> Void) { self.block = block }
         func run(_ attempt: Attempt) throws { try block?(attempt) }
@@ -115,14 +115,14 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         }
         var slots = HeldSlots.here
         let takesTurns = waiter.takesTurns
-        // Within a slot that is held for its caller it needs none; nor where no slot can come back before this thread goes on.
+        // No slot is needed within one that is held for the caller, nor where none can be freed before this thread goes on.
         let (given, isFree) = look { (queue ?? admission, admission == nil || admission === queue) }
         let held = given.flatMap { given in
             slots.contains(given) || given.waitsForThisThread ? given : nil
         }
         let queue = held != nil && isFree ? nil : queue
         slots.waits()
-        // Only whoever starts it says who takes the turns: another thread may be waiting already.
+        // Only the thread that starts it decides who takes the turns: another may be waiting already.
         let hasStarted = startIfReady(bringsBlock: bringsBlock, addedTo: queue) {
             prepare()
             let extras = ensureExtras()

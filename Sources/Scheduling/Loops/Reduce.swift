@@ -1,4 +1,4 @@
-// Reduce.swift - one value of many: each chunk into a partial one, then the partial ones in the order of the
+// Reduce.swift - one value from many: each chunk into a partial result, then these in the order of the
 // chunks.
 
 extension Scheduler {
@@ -8,19 +8,19 @@ extension Scheduler {
     /// let total = try scheduler.reduce(prices, 0, +)
     /// ```
     ///
-    /// Every worker combines runs of neighbours, each beginning with `identity`; the partial results are then
-    /// combined in the elements' order. So `combine` must be *associative*, and need not be commutative. If
-    /// it isn't (floating point numbers), the result depends on how the elements were cut, which depends on
-    /// the number of workers. When a call throws, those that have not begun are left out.
+    /// Every worker combines runs of adjacent elements, each beginning with `identity`; the partial results
+    /// are then combined in the elements' order. So `combine` must be *associative*, but need not be
+    /// commutative. If it is not associative (floating-point addition), the result depends on the chunks, thus
+    /// on the number of workers. When a call throws, calls that have not begun are left out.
     ///
     /// - Parameters:
-    ///   - identity: a neutral element, such as 0 for `+`: it is used once for every chunk and once for the
+    ///   - identity: a neutral element, such as 0 for `+`: it is used once for every chunk and once at the
     ///     end.
     ///   - combine: called on many workers at the same time.
     /// - Throws: as `forEach(_:_:)`.
     /// - Returns: `identity` for an empty collection.
-    /// - Complexity: O(n) calls, of which some 32 for each worker happen in the caller; a fixed number of
-    ///   allocations, no lock.
+    /// - Complexity: O(n) calls, of which the caller makes some 32 per worker; a fixed number of allocations,
+    ///   no lock.
     /// - SeeAlso: `reduce` of rayon, `parallel_reduce` of TBB.
     @available(
         *, noasync,
@@ -44,7 +44,7 @@ extension Scheduler {
     /// let total = try await scheduler.reduce(prices, 0, +)
     /// ```
     ///
-    /// As the blocking form: `combine` must be associative, and need not be commutative. When the task is
+    /// As in the blocking form, `combine` must be associative, but need not be commutative. When the task is
     /// cancelled, calls that have not begun are left out.
     ///
     /// - Throws: as `forEach(_:_:)`.
@@ -69,19 +69,19 @@ extension Scheduler {
     /// }
     /// ```
     ///
-    /// Every worker updates partial results with runs of neighbours, each beginning with `identity`;
-    /// `combine` then puts these together, in the elements' order. It must be *associative*, need not be
-    /// commutative, and must agree with `update`: to update with some elements and combine with the result of
-    /// the others is the same as to update with all.
+    /// Every worker updates partial results, each beginning with `identity`, with runs of adjacent elements;
+    /// `combine` then puts the results together, in the elements' order. It must be *associative*, need not be
+    /// commutative, and must agree with `update`: updating with some elements and combining with the result
+    /// of the others is the same as updating with all.
     ///
     /// - Parameters:
-    ///   - identity: a neutral value, such as an empty dictionary: it is used once for every chunk and for
-    ///     the end.
+    ///   - identity: a neutral value, such as an empty dictionary: it is used once for every chunk and once
+    ///     at the end.
     ///   - update: adds an element to a partial result; called on many workers at the same time.
-    ///   - combine: adds a later partial result to an earlier one; called in the calling thread.
+    ///   - combine: adds a later partial result to an earlier one; called on the calling thread.
     /// - Throws: as `forEach(_:_:)`.
     /// - Returns: `identity` for an empty collection.
-    /// - Complexity: O(n) calls of `update`, one of `combine` for each chunk, which are some 32 for each
+    /// - Complexity: O(n) calls of `update`, one of `combine` for each chunk, of which there are some 32 per
     ///   worker; a fixed number of allocations, no lock.
     /// - SeeAlso: `fold` and `reduce` of rayon.
     @available(
@@ -110,7 +110,7 @@ extension Scheduler {
     /// }
     /// ```
     ///
-    /// As the blocking form: `combine` must be associative, and need not be commutative. When the task is
+    /// As in the blocking form, `combine` must be associative, but need not be commutative. When the task is
     /// cancelled, calls that have not begun are left out.
     ///
     /// - Throws: as `forEach(_:_:)`.
@@ -128,10 +128,10 @@ extension Scheduler {
     }
 }
 
-/// One value for each chunk of a loop, or none where the chunk did not end.
+/// One value for each chunk of a loop, or none where the chunk was cut short.
 @safe @usableFromInline
 final class PartialResults<Value: Sendable>: Sendable {
-    // Sendable: each chunk writes its own; who reads all of them does so after the loop.
+    // Sendable: each chunk writes its own value; all are read only after the loop.
     @usableFromInline nonisolated(unsafe) let values: UnsafeMutablePointer<Value?>
     @usableFromInline let count: Int
 
@@ -148,7 +148,7 @@ final class PartialResults<Value: Sendable>: Sendable {
         unsafe values.deallocate()
     }
 
-    /// The work of a loop on each chunk. The value is written once, at the end: neighbours share a cache
+    /// A loop's work on each chunk. The chunk's value is written once, at the end: neighbours share a cache
     /// line.
     @inlinable
     func fill<Elements: RandomAccessCollection & Sendable>(
@@ -167,7 +167,7 @@ final class PartialResults<Value: Sendable>: Sendable {
         }
     }
 
-    /// All of them together, in the order of the chunks; after a loop that has ended well.
+    /// All values combined, in the order of the chunks; called after a loop that succeeded.
     @inlinable
     func combined(beginningWith identity: Value, _ combine: (inout Value, Value) throws -> Void) rethrows
         -> Value

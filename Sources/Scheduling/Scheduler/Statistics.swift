@@ -1,8 +1,8 @@
 internal import CScheduler
 
 extension Scheduler {
-    /// Counts since the scheduler was created: exact when it is quiescent, each read at its own moment while
-    /// it is busy.
+    /// Counts since the scheduler was created: exact when it is quiescent; while it is busy, each is read at
+    /// a different moment.
     public struct Statistics: Hashable, Sendable {
         /// Operations accepted, from outside and from workers.
         public let submitted: Int
@@ -16,18 +16,18 @@ extension Scheduler {
         public let parked: Int
         /// Wake-ups that were sent.
         public let woken: Int
-        /// Queues, buffers and snapshots that were handed to a grace period.
+        /// Queues, buffers and snapshots that were retired, to be freed after a grace period.
         public let retired: Int
-        /// Of these, those that have been freed after it.
+        /// Of these, the ones that have been freed.
         public let reclaimed: Int
         /// Workers inside a body, or about to look for the next one.
         public let running: Int
 
-        /// Workers that blocked, and whose place another one took.
+        /// Workers that blocked, and were replaced by another one.
         public let replaced: Int
-        /// Times that one more spare worker would have been needed than ``Configuration/spareWorkers`` allows.
+        /// Times that a spare worker was needed beyond what ``Configuration/spareWorkers`` allows.
         public let exhausted: Int
-        /// Worker threads now: those that run, those that block, and those that are kept for the next one that does.
+        /// Worker threads now: in service, blocked, or in reserve for the next worker that blocks.
         public let threads: Int
 
         /// Operations that were accepted and have not ended.

@@ -1,10 +1,10 @@
-// SchedulerService.swift - a scheduler that ends with the service group.
+// SchedulerService.swift - a scheduler that shuts down with its service group.
 
 #if Ecosystem
     public import Scheduling
     public import ServiceLifecycle
 
-    /// A scheduler as a service: a graceful shutdown drains it, for no longer than it may take.
+    /// A scheduler as a service: a graceful shutdown drains it, up to a deadline.
     ///
     /// ```swift
     /// let group = ServiceGroup(
@@ -13,8 +13,8 @@
     /// try await group.run()
     /// ```
     ///
-    /// A group shuts its services down in the reverse order, one after another. So name the scheduler before whatever submits to it:
-    /// then the server has answered its last request before the scheduler takes no more.
+    /// A group shuts its services down in reverse order, one after another. So list the scheduler before whatever submits to it:
+    /// then the server has answered its last request before the scheduler stops accepting work.
     public struct SchedulerService: Service {
         private let scheduler: Scheduler
         private let deadline: Duration
@@ -22,10 +22,10 @@
         /// Creates the service.
         ///
         /// - Parameters:
-        ///   - scheduler: takes nothing from outside once the shutdown has begun.
-        ///   - deadline: how long what waits may take to begin; what has not begun then is cancelled. A body that runs is waited for
-        ///     in any case.
-        /// - Precondition: the scheduler is not `Scheduler.shared`, which is never shut down, and the deadline not negative.
+        ///   - scheduler: accepts nothing from outside once the shutdown has begun.
+        ///   - deadline: how long waiting operations may take to begin; the rest are then cancelled. Bodies that run are waited
+        ///     for in any case.
+        /// - Precondition: the scheduler is not `Scheduler.shared`, which is never shut down, and the deadline is not negative.
         public init(_ scheduler: Scheduler, deadline: Duration) {
             precondition(
                 scheduler !== Scheduler.shared, "SchedulerService: the shared scheduler is never shut down")
@@ -34,8 +34,8 @@
             self.deadline = deadline
         }
 
-        /// Waits for the graceful shutdown, and drains the scheduler. When the task is cancelled instead, what has not begun is
-        /// cancelled at once.
+        /// Waits for the graceful shutdown, and drains the scheduler. If the task is cancelled instead, operations
+        /// that have not begun are cancelled at once.
         ///
         /// - Throws: ``SchedulerServiceError``; a `CancellationError` when the task was cancelled.
         public func run() async throws {
@@ -52,7 +52,7 @@
         /// - Returns: how many operations it has cancelled.
         private func shutDown(_ policy: Scheduler.ShutdownPolicy) async throws(SchedulerServiceError) -> Int {
             let before = scheduler.statistics.cancelled
-            // A task that runs on the scheduler could not wait for its own end.
+            // Detached: a task on the scheduler would wait for its own end.
             let result = await Task.detached { [scheduler] in
                 do throws(SchedulerError) {
                     try await scheduler.shutdown(policy)
@@ -68,12 +68,12 @@
 
     /// Why a ``SchedulerService`` did not end as it should have.
     public enum SchedulerServiceError: Error, CustomStringConvertible {
-        /// So many operations had not begun when the deadline passed, and were cancelled.
+        /// The deadline passed before `cancelled` operations had begun, and they were cancelled.
         case deadlinePassed(deadline: Duration, cancelled: Int)
-        /// The scheduler could not be shut down: it goes on.
+        /// The scheduler could not be shut down, and keeps running.
         case shutdownFailed(SchedulerError)
 
-        /// The cause, and the way out.
+        /// The cause, and a remedy.
         public var description: String {
             switch self {
             case .deadlinePassed(let deadline, let cancelled):

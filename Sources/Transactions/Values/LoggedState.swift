@@ -1,30 +1,30 @@
-// State that a transaction can take back, without the type of its value: what may be written when, and what the log does with it.
+// State that a transaction can take back, whatever the type of its value: when it may be written, and what the log does with it.
 //
-//   I7  a state is in the log once for each scope that has saved its value. What the innermost of them saved is in the state
-//       itself, what the others saved is a chain, the innermost first.
+//   I7  a state is in the log once for each scope that has saved its value. The value saved by the innermost scope is in the
+//       state itself, those saved by the others are in a chain, the innermost first.
 //
-// None of these fields can be reached by anyone's code while it is accessed, and the gate says whose they are (I6): so exclusivity
-// is not checked at run time.
+// No user code can reach one of these fields while it is being accessed, and the gate says who may access them (I6): so
+// exclusivity is not checked at run time.
 
 import CompositeOperationsBasics
 
 /// How logged state treats an assignment outside of a transaction.
 public enum OutsideWrite: Hashable, Sendable {
-    /// The process stops, with a sentence.
+    /// The process stops, with a message.
     case trap
     /// The assignment is a transaction of its own. If that fails, the value is restored, and the process stops.
     case transact
 }
 
-/// State of a member, of whatever type: see ``TransactionalState``.
+/// State of a member, whatever its type: see ``TransactionalState``.
 public class LoggedState {
-    /// With a reference.
+    /// Retained.
     @exclusivity(unchecked) private final var contextReference: Unmanaged<TransactionContext>?
-    /// The innermost scope that has saved the value; 0: no transaction that is active has written it.
+    /// The innermost scope that has saved the value; 0: no active transaction has written it.
     @exclusivity(unchecked) final var savedIn: UInt64 = 0
-    /// Which change left the value as it is: a transaction that was kept and not taken back.
+    /// The change that left the value as it is: that of a transaction that was kept, and not undone.
     @exclusivity(unchecked) final var lastChange: UInt64 = 0
-    /// The next `lastChange`, in a transaction that takes a change back or makes it again.
+    /// The next `lastChange`, in a transaction that undoes or redoes a change.
     @exclusivity(unchecked) final var nextChange: UInt64?
     @exclusivity(unchecked) private final var boundProperty: AnyKeyPath?
     private let outside: OutsideWrite
@@ -35,7 +35,7 @@ public class LoggedState {
 
     deinit { contextReference?.release() }
 
-    /// Nil as long as its member has none.
+    /// Nil as long as the member has none.
     final var context: TransactionContext? {
         get { contextReference?.takeUnretainedValue() }
         set {
@@ -45,26 +45,26 @@ public class LoggedState {
         }
     }
 
-    /// Made when somebody asks: to make a key path takes longer than to make the state.
+    /// Made on demand: making a key path takes longer than making the state.
     final var property: AnyKeyPath { boundProperty ?? ownProperty }
 
     // MARK: What the subclass knows of the value
 
     var ownProperty: AnyKeyPath { fatalError("LoggedState.ownProperty: a subclass knows it") }
-    /// Saves the value, beside what was saved of it.
+    /// Saves the value, in addition to those saved before.
     func save() { fatalError("LoggedState.save: a subclass does it") }
-    /// Makes the value what was saved last.
+    /// Restores the value that was saved last.
     func restore() { fatalError("LoggedState.restore: a subclass does it") }
     /// Forgets what was saved.
     func forget() { fatalError("LoggedState.forget: a subclass does it") }
-    /// Its fate in a transaction.
+    /// A transaction's change to the value.
     func change(of transaction: Transaction) -> PropertyChange {
         fatalError("LoggedState.change: a subclass knows it")
     }
 
     // MARK: The member
 
-    /// Whether it has a member that is in a tree, and no other one since.
+    /// Whether its member's context is in a tree, and was not replaced since.
     @usableFromInline
     final var isBound: Bool {
         contextReference?._withUnsafeGuaranteedRef {
@@ -72,8 +72,8 @@ public class LoggedState {
         } ?? false
     }
 
-    /// Until the owner has a context, assignments are its initialisation. One that left for good, or was replaced, may have
-    /// another since.
+    /// Until the owner has a context, assignments are its initialisation. An owner whose context left for good, or was replaced,
+    /// may have another.
     @usableFromInline
     final func bind(to owner: AnyObject, as property: @autoclosure () -> AnyKeyPath) {
         guard let found = Owners.context(of: owner), found !== context else { return }
@@ -83,9 +83,9 @@ public class LoggedState {
 
     // MARK: Writes
 
-    /// Saves what is about to be overwritten, and begins the transaction of its own that the write may need.
+    /// Saves what is about to be overwritten, and begins a transaction for the write alone, if it needs one.
     ///
-    /// - Returns: that one.
+    /// - Returns: that transaction.
     @usableFromInline
     final func prepare() -> Transaction? {
         contextReference?._withUnsafeGuaranteedRef { context in
@@ -97,7 +97,7 @@ public class LoggedState {
         } ?? nil
     }
 
-    /// No transaction is active, or one of another task or thread.
+    /// While no transaction is active, or one of another task or thread is.
     @inline(never)
     private final func prepareOutside(_ context: TransactionContext, _ tree: Tree) -> Transaction? {
         demand(
@@ -127,10 +127,10 @@ public class LoggedState {
         }
     }
 
-    /// - Returns: false: what is written stays.
+    /// - Returns: false if the write is to stay.
     @inline(never)
     private final func saveAtAnEnd(_ context: TransactionContext, _ run: Run) -> Bool {
-        // Of what the end lets go, `deinit` writes.
+        // The `deinit` of what the end releases may write.
         if run.isReleasing { return run.phase != .commit }
         demand(
             run.phase != .commit && run.phase != .rollback,
@@ -141,9 +141,9 @@ public class LoggedState {
         return true
     }
 
-    /// Ends the transaction that the write had of its own.
+    /// Ends the transaction that was begun for the write alone.
     ///
-    /// - Parameter isWhole: false: whoever changes the value in place has thrown half-way.
+    /// - Parameter isWhole: false if the code that changes the value in place threw half-way.
     @usableFromInline
     @inline(never)
     final func finish(_ own: Transaction, isWhole: Bool) {
@@ -156,7 +156,7 @@ public class LoggedState {
 
     // MARK: Ends
 
-    /// The transaction is kept. It may have been in the log before, and forgotten.
+    /// The transaction is kept. A state that the log lists again has nothing left to forget.
     @inline(__always)
     final func keep(_ transaction: Transaction) {
         guard savedIn != 0 else { return }

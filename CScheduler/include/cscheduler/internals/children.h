@@ -1,9 +1,9 @@
-/// children.h - children of a composite that need no object each: a node of 64 bytes, and two exchanges.
-/// Internals: for the Swift layers of this package, no promise.
+/// children.h - children of a composite that cost a node of 64 bytes and two exchanges each, but no object.
+/// Internals: for the Swift layers of this package, not stable.
 ///
-/// A composite with such children is a group, whose children may run at once, or a cascade, whose steps run
-/// one after another. What else may be wanted of a child is its embedder's business: it takes all of them,
-/// once, and from then on each of them is the embedder's own object (children.c: Y1-Y7).
+/// A composite with such children is a group, whose children may run concurrently, or a cascade, whose steps
+/// run one after another. For anything else the embedder takes all children, once; from then on each of them
+/// is an object of the embedder's own (children.c: Y1-Y7).
 
 #ifndef CSCHEDULER_INTERNALS_CHILDREN_H
 #define CSCHEDULER_INTERNALS_CHILDREN_H
@@ -21,60 +21,60 @@ typedef struct csched_children csched_children;
 
 /// The state of a child.
 typedef enum CSCHED_CLOSED_ENUM {
-    CSCHED_CHILD_QUEUED CSCHED_SWIFT_NAME(queued) = 0,       ///< its turn is to come
-    CSCHED_CHILD_RUNNING CSCHED_SWIFT_NAME(running) = 1,     ///< its block is out
-    CSCHED_CHILD_FINISHED CSCHED_SWIFT_NAME(finished) = 2,   ///< its value is there
-    CSCHED_CHILD_TAKEN CSCHED_SWIFT_NAME(taken) = 3,         ///< it is its embedder's
-    CSCHED_CHILD_WITHDRAWN CSCHED_SWIFT_NAME(withdrawn) = 4, ///< it was none: see csched_children_send
+    CSCHED_CHILD_QUEUED CSCHED_SWIFT_NAME(queued) = 0,       ///< its turn has yet to come
+    CSCHED_CHILD_RUNNING CSCHED_SWIFT_NAME(running) = 1,     ///< its block runs
+    CSCHED_CHILD_FINISHED CSCHED_SWIFT_NAME(finished) = 2,   ///< its value can be read
+    CSCHED_CHILD_TAKEN CSCHED_SWIFT_NAME(taken) = 3,         ///< it belongs to the embedder
+    CSCHED_CHILD_WITHDRAWN CSCHED_SWIFT_NAME(withdrawn) = 4, ///< never a child: see csched_children_send
 } csched_child_state;
 
-/// A child. Its embedder fills the first words, before it is sent.
+/// A child. The embedder fills in the first words before sending it.
 typedef struct csched_child {
     const void *CSCHED_NULLABLE code; ///< of the block
-    void *CSCHED_NULLABLE context;    ///< likewise: released when the child has finished, or taken
-    uint64_t value[2];                ///< what the block has returned
+    void *CSCHED_NULLABLE context;    ///< likewise; released when the child has finished, or was taken
+    uint64_t value[2];                ///< what the block returned
     uint64_t input;                   ///< what the block is given
-    const void *CSCHED_NULLABLE type; ///< what the embedder knows of block and value
+    const void *CSCHED_NULLABLE type; ///< the embedder's type of block and value
     uint32_t state;                   ///< atomic: a csched_child_state
-    uint32_t flags;                   ///< the embedder's, but for those below
-    void *CSCHED_NULLABLE object;     ///< the embedder's, with a reference
+    uint32_t flags;                   ///< the embedder's, except for those below
+    void *CSCHED_NULLABLE object;     ///< the embedder's, retained
 } csched_child;
 
-/// Flags of a child. Its context is that of others, too, and is not released with it.
+/// Flags of a child. It shares its context with others, and does not release it.
 #define CSCHED_CHILD_SHARES UINT32_C(0x80000000)
-/// That context is given up with this one.
+/// Owns the context that it shares.
 #define CSCHED_CHILD_OWNS UINT32_C(0x40000000)
 
-/// Calls the block of a child. NULL: its value is there; else the error that it has thrown.
+/// Calls the block of a child. NULL: the value is stored; else the error that the block threw.
 typedef void *CSCHED_NULLABLE (*csched_child_call)(void *children, void *child);
 
-/// The calls of children to their embedder: on a worker, under no lock. Each is given the children.
+/// Callbacks to the embedder: on a worker, under no lock. All but `release` are passed the children.
 typedef struct {
     csched_child_call call;
     /// Releases the context of a block, or the object of a child.
     void (*release)(void *CSCHED_NULLABLE context);
-    /// All have finished. Returns whether they were taken meanwhile.
+    /// All children have finished. Returns whether they were taken meanwhile.
     bool (*finished)(void *children);
-    /// The turn of a child has come that was taken before it.
+    /// The turn of a child has come, but the child was taken before.
     void (*turn)(void *children, void *child);
     /// A child that was taken while it ran has returned its value.
     void (*returned)(void *children, void *child);
-    /// A child has thrown; the embedder takes all of them.
+    /// A child has thrown; the embedder takes all children.
     void (*threw)(void *children, void *child, void *error);
-    /// The scheduler was shut down, or has no memory: a child cannot run. The embedder takes all of them.
+    /// The scheduler is shut down, or out of memory: a child cannot run. The embedder takes all children.
     void (*refused)(void *children, void *child);
-    /// Nobody uses the memory of the children any more, which were taken while somebody did.
+    /// The children's memory, which was in use when they were taken, no longer is.
     void (*let_go)(void *children);
 } csched_children_face;
 
-/// Children that lie next to each other.
+/// Children that are adjacent in memory.
 typedef struct csched_region {
     struct csched_region *CSCHED_NULLABLE next;
     csched_child *nodes;
     size_t capacity;
 } csched_region;
 
-/// The children of one run of a composite's registration. In memory of the embedder's.
+/// The children of one run of a composite's registration. The embedder provides the memory.
 struct csched_children {
     const csched_children_face *face;
     void *CSCHED_NULLABLE owner;     ///< the embedder's
@@ -83,110 +83,110 @@ struct csched_children {
     uint64_t word;   ///< atomic: see children.c
     int64_t pending; ///< atomic, of a group: see children.c
     uint64_t count;  ///< atomic: how many were published
-    // Of the registering thread.
+    // Owned by the registering thread.
     uint64_t number;
     csched_child *CSCHED_NULLABLE next;
     csched_child *CSCHED_NULLABLE limit;
     csched_region *last;
-    bool owns_blocks; ///< a child of them has CSCHED_CHILD_OWNS
-    // Of whoever runs the cascade.
+    bool owns_blocks; ///< one of them has CSCHED_CHILD_OWNS
+    // Owned by whoever runs the cascade.
     csched_child *CSCHED_NULLABLE cursor;
     csched_region *CSCHED_NULLABLE cursor_region;
     csched_region first;
     bool is_cascade;
     bool is_closed; ///< under the embedder's lock
     // The embedder's, under its lock.
-    bool is_over;  ///< it has answered `finished`, or the close has
-    int32_t epoch; ///< its number of the registration
+    bool is_over;  ///< all have finished, as `finished` or the close has told
+    int32_t epoch; ///< its number for the registration
     bool has_objects;
-    bool is_in_use; ///< they were taken, and `let_go` is to come, or has
+    bool is_in_use; ///< taken while in use: `let_go` is to come, or has
     bool was_taken;
-    uint64_t taken; ///< how many were
+    uint64_t taken; ///< how many were taken
 };
 
-/// The calling thread: what tells it from all others, while it runs. Never 0.
+/// The calling thread's identity, unique for as long as it runs. Never 0.
 uintptr_t csched_thread_mark(void);
 
-/// Children of a composite: none so far.
+/// Initialises children: none so far.
 ///
-/// - nodes: room for the first ones, `capacity` of them, for as long as the children.
+/// - nodes: room for the first `capacity` children, valid for as long as `children`.
 void csched_children_init(csched_children *children, const csched_children_face *face, void *owner,
                           csched_scheduler *scheduler, bool is_cascade, csched_child *nodes, size_t capacity);
 
-/// Gives up the contexts that children have together. Nobody is inside any more, and under no lock.
+/// Releases the contexts that children share. Called under no lock, when nobody is inside any more.
 void csched_children_give_up(csched_children *children);
 
-/// Gives up those contexts and the objects, and frees what the children have allocated. Nobody uses them any
-/// more.
+/// Releases those contexts and the objects, and frees what the children allocated. Called when nobody uses
+/// them any more.
 void csched_children_destroy(csched_children *children);
 
-/// Room for another child, to be filled and sent. NULL: the embedder is to make an object: they were taken,
-/// memory is exhausted, this is another registration than `epoch`, or not the registering thread.
+/// Room for another child, to be filled in and sent. NULL: the embedder has to make an object, as all were
+/// taken, memory is exhausted, or this is not the registration `epoch`, or not the registering thread.
 ///
-/// - thread: the mark of the registering thread. On another thread `children` is not looked at.
+/// - thread: the mark of the registering thread. On any other thread `children` is not read.
 csched_child *CSCHED_NULLABLE csched_children_append(csched_children *children, uintptr_t thread,
                                                      int32_t epoch);
 
-/// Publishes the child that was appended, which may begin before the call returns: at once in a group, in a
-/// cascade when it was begun and the others have finished. False: all were taken meanwhile, and this one was
-/// not: it is the caller's.
+/// Publishes the child that was appended. In a group it may begin before the call returns, in a cascade when
+/// that was begun and the steps before it have finished. False: all others were taken meanwhile; this one is
+/// still the caller's.
 bool csched_children_send(csched_children *children, csched_child *child);
 
-/// Room for `count` children next to each other, likewise. NULL likewise.
+/// Room for `count` adjacent children. NULL: as csched_children_append.
 csched_child *CSCHED_NULLABLE csched_children_append_range(csched_children *children, uintptr_t thread,
                                                            int32_t epoch, size_t count);
 
-/// Publishes the range that was appended, in a group. They have no values, and share a context, which the
-/// first of them owns. False: as csched_children_send; none of them was taken.
+/// Publishes the range that was appended, in a group. Its children have no values, and share a context, which
+/// the first one owns. False: as csched_children_send; none of the range was taken.
 bool csched_children_send_range(csched_children *children, csched_child *first, size_t count);
 
-/// The registration is over; they were not taken. Under the embedder's lock, under which they would be. True:
-/// all have finished. False: those of a group go on; a cascade is to be begun.
+/// Ends the registration of children that were not taken. Under the embedder's lock, as taking is. True: all
+/// have finished. False: a group goes on; a cascade has to be begun.
 bool csched_children_close(csched_children *children);
 
-/// Begins a cascade that was closed. Under no lock.
+/// Begins a closed cascade. Called under no lock.
 void csched_children_begin(csched_children *children);
 
-/// Where children are when they are taken.
+/// A taking of children, and how far they had got.
 typedef struct {
     csched_region *CSCHED_NULLABLE region;
     size_t index;     ///< in the region
     uint64_t left;    ///< how many are still to be taken
-    uint64_t current; ///< of a cascade: how many have finished
+    uint64_t current; ///< of a cascade: how many steps have finished
     bool is_begun;    ///< it is a cascade, and was begun
-    bool is_running;  ///< the current one runs, or has finished since
-    bool is_in_use;   ///< somebody uses their memory, or may, and will let it go
-    uint64_t taken;   ///< how many were
+    bool is_running;  ///< the current step runs, or has finished since
+    bool is_in_use;   ///< somebody uses the memory, or may, and will let it go
+    uint64_t taken;   ///< how many were taken so far
 } csched_taking;
 
-/// Begins to take all children. Under the embedder's lock, once; it holds their memory for those who may use
-/// it, until `face.let_go`.
+/// Begins to take all children. Under the embedder's lock, once; the embedder keeps their memory for whoever
+/// may use it, until `face.let_go`.
 csched_taking csched_children_take(csched_children *children);
 
-/// The next child, in the order of registration, and what it was; never TAKEN nor WITHDRAWN. NULL: it was the
-/// last one.
+/// The next child, in the order of registration, and the state it had; never TAKEN or WITHDRAWN. NULL: there
+/// is none left.
 csched_child *CSCHED_NULLABLE csched_children_take_next(csched_children *children, csched_taking *taking,
                                                         csched_child_state *state);
 
 /// Starts another walk over the taken children, from the first one on. Under the embedder's lock.
 csched_taking csched_children_walk(csched_children *children);
 
-/// The next one, in the order of registration. NULL: it was the last one.
+/// The next child, in the order of registration. NULL: none is left.
 csched_child *CSCHED_NULLABLE csched_children_walk_next(csched_taking *walk);
 
-/// All have been taken. False: nobody uses their memory any more, and `face.let_go` will not be called.
+/// Ends a taking. False: nobody uses the children's memory, and `face.let_go` will not be called.
 bool csched_children_taken(csched_children *children, csched_taking *taking);
 
-/// Returns the state of a child, under no lock. Acquire: FINISHED means that its value can be read.
+/// Returns the state of a child; needs no lock. Acquire: FINISHED means that its value can be read.
 csched_child_state csched_child_state_of(const csched_child *child);
 
-/// The turn that an operation is: of children, and of one of them, or of a range of them, where that is NULL.
+/// The turn that an operation is: that of `child`, or, where it is NULL, of a range of `children`.
 typedef struct {
     csched_children *CSCHED_NULLABLE children;
     csched_child *CSCHED_NULLABLE child;
 } csched_children_turn;
 
-/// Whose turn an operation is; no children: it is something else.
+/// The turn that an operation is; `children` is NULL when it is none.
 csched_children_turn csched_children_turn_of(const csched_operation *operation);
 
 CSCHED_ASSUME_NONNULL_END

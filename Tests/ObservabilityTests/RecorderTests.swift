@@ -73,10 +73,10 @@ extension OneRecorder {
                 let scheduler = try Scheduler(.init(workers: 2, name: "rec-b"))
                 let counter = try CompletionCounter()
                 for number in 0..<count { try scheduler.submit(in: counter) { _ = number } }
-                counter.wait()
+                try await counter.completed()
                 let recording = Recorder.recording()
                 Recorder.stop()
-                try scheduler.shutdown()
+                try await scheduler.shutdown()
                 let begun = recording.handovers().filter {
                     recording.tracks[$0.begun.track].name.hasPrefix("rec-b-")
                 }

@@ -19,12 +19,12 @@
 #include "epochs.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #include "scheduler_internal.h"
 #include "tuning.h"
 
 static csched_epochs epochs;
+static bool has_handlers;                                    // of forks
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; // guards the next one
 static bool is_running;
 static pthread_mutex_t collecting = PTHREAD_MUTEX_INITIALIZER; // taken after `starting`
@@ -82,8 +82,6 @@ static void after_fork_in_parent(void)
     (void)pthread_mutex_unlock(&collecting);
     (void)pthread_mutex_unlock(&starting);
 }
-
-static bool has_handlers;
 
 // Objects that the parent's thread was freeing stay allocated here. When a release function has forked, the
 // child's only thread is the one that frees, and goes on.

@@ -13,7 +13,8 @@
 //        `written` = n + capacity becomes visible: a reader that has copied any word of the newer event sees
 //        that the older one is gone.
 //   P56  writer: `written` (release) -> reader: `written` (acquire). The words of all events before it.
-//   P57  give back: `taken` = 0 (release) -> take: compare-exchange (acquire). What the last writer wrote.
+//   P57  give back: `taken` = 0 (release) -> take: compare-exchange (acquire). The next writer finds all that
+//        the last one wrote.
 //   P58  take: `takings` odd, then the first event and the owner (release), then `takings` even (release) ->
 //        reader: `takings` (acquire), then the others (acquire), then `takings`. A reader that sees a new
 //        value of the others sees the odd `takings`, or a later one.

@@ -196,18 +196,24 @@ static void handed_setup(void)
     spawn_collector(1);
 }
 
+// A section that opens one gate, and lasts until the next one is open.
+static void stay(csched_reader *reader, int opened)
+{
+    csched_epochs_enter(&epochs, reader);
+    gate_open(&gates[opened]);
+    gate_pass(&gates[opened + 1]);
+    csched_epochs_exit(&epochs, reader);
+    csched_epochs_leave(reader);
+}
+
 static csched_reader *earlier;
 
 // A section of the new period delays nobody: it lasts until the collector has what it waits for.
 static void ends_when_told(void *unused)
 {
     (void)unused;
-    csched_reader *reader = earlier = join();
-    csched_epochs_enter(&epochs, reader);
-    gate_open(&gates[0]);
-    gate_pass(&gates[1]);
-    csched_epochs_exit(&epochs, reader);
-    csched_epochs_leave(reader);
+    earlier = join();
+    stay(earlier, 0);
 }
 
 static void comes_later(void *unused)
@@ -218,11 +224,7 @@ static void comes_later(void *unused)
     while (csched_load(&earlier->awaited, relaxed) == 0) {
         csched_yield();
     }
-    csched_epochs_enter(&epochs, reader);
-    gate_open(&gates[1]);
-    gate_pass(&gates[2]);
-    csched_epochs_exit(&epochs, reader);
-    csched_epochs_leave(reader);
+    stay(reader, 1);
 }
 
 static void collects_beside(void *unused)

@@ -3,6 +3,8 @@
 // A sanitizer that was not switched on, or that a wrong annotation has blinded, reports nothing, like a
 // program without defects. So Scripts/sanitizers believes in "no report" only after it has seen these.
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -11,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../CScheduler/src/port.h"
+
 #include "cscheduler/completion.h"
 #include "cscheduler/scheduler.h"
 
-enum { USAGE = 64, STEPS = 100000 }; // short races are missed
+enum { USAGE = 64, IMPOSSIBLE = 69, STEPS = 100000 }; // short races are missed
 
 static volatile uint32_t shared;
 
@@ -114,6 +118,26 @@ static void misalign(void)
     *(uint32_t *)address = 1; // not through a volatile pointer: the sanitizer leaves those out
 }
 
+// The system refuses a call that it has served before: readers have no fences of their own, and must not be
+// left without the others'.
+static void barrier_refused(void)
+{
+    struct sock_filter refuse[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), // the call's number
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof refuse / sizeof refuse[0], .filter = refuse};
+    csched_prepare_fences();
+    csched_fence_heavy();
+    if (!csched_has_membarrier || prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) != 0 ||
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) {
+        exit(IMPOSSIBLE);
+    }
+    csched_fence_heavy();
+}
+
 int main(int count, char **arguments)
 {
     static const struct {
@@ -126,6 +150,7 @@ int main(int count, char **arguments)
         {"leak", leak},
         {"overflow", overflow},
         {"misaligned", misalign},
+        {"barrier-refused", barrier_refused},
     };
     for (size_t index = 0; index < sizeof canaries / sizeof canaries[0]; index++) {
         if (count == 2 && strcmp(arguments[1], canaries[index].name) == 0) {

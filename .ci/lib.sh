@@ -33,14 +33,11 @@ configure() {
         options=()
         products=()
         ;;
-    release) # in a folder where the launcher of the benchmarks does not build; as swift test builds it
-        options=(-c release --scratch-path .build-release-tests -Xswiftc -enable-testing)
-        ;;
     thread) # with the tests of all traits
         options=(--sanitize=thread --traits 'default,Ecosystem' --scratch-path .build-tsan)
         ;;
-    address) # without liburcu: with the core's own grace periods
-        options=(--sanitize=address --traits Journal --scratch-path .build-asan)
+    address) # a release build, as swift test makes it; without liburcu: with the core's own grace periods
+        options=(-c release --sanitize=address --traits Journal --scratch-path .build-asan -Xswiftc -enable-testing)
         ;;
     benchmarks) # as their launcher builds them, and with their tests
         options=(-c release --package-path Benchmarks --scratch-path .build/benchmarks)

@@ -119,87 +119,95 @@ private func decoded() throws -> Dump { try JSONDecoder().decode(Dump.self, from
 
     @Test func `workers that sleep are no problem, and are not asked for their stacks`() async {
         await #expect(processExitsWith: .exitCode(7)) {
-            let scheduler = try! Scheduler(.init(workers: 2, name: "texts-a", spareWorkers: 0))
-            let (began, leave) = (Gate(), Gate())
-            try! scheduler.submit {
-                Scheduler.blocking {
-                    began.open()
-                    leave.wait()
+            await exit {
+                let scheduler = try! Scheduler(.init(workers: 2, name: "texts-a", spareWorkers: 0))
+                let (began, leave) = (Gate(), Gate())
+                try! scheduler.submit {
+                    Scheduler.blocking {
+                        began.open()
+                        leave.wait()
+                    }
                 }
+                began.wait()
+                func state(_ stacks: Bool) -> (workers: [SchedulerState.Worker], problems: Int) {
+                    let dump = Inspection.dump(stacks: stacks)
+                    return (
+                        dump.schedulers.first { $0.name == "texts-a" }?.workers ?? [],
+                        dump.problems.count { $0.kind == .blockedWorker }
+                    )
+                }
+                guard await eventually({ state(false).workers.contains { $0.activity == .sleeps } }),
+                    state(false).problems == 1, state(false).workers.allSatisfy({ $0.stack == nil }),
+                    state(true).workers.allSatisfy({ ($0.stack != nil) == ($0.activity == .blocks) })
+                else { return 1 }
+                leave.open()
+                return 7
             }
-            began.wait()
-            func state(_ stacks: Bool) -> (workers: [SchedulerState.Worker], problems: Int) {
-                let dump = Inspection.dump(stacks: stacks)
-                return (
-                    dump.schedulers.first { $0.name == "texts-a" }?.workers ?? [],
-                    dump.problems.count { $0.kind == .blockedWorker }
-                )
-            }
-            guard await eventually({ state(false).workers.contains { $0.activity == .sleeps } }),
-                state(false).problems == 1, state(false).workers.allSatisfy({ $0.stack == nil }),
-                state(true).workers.allSatisfy({ ($0.stack != nil) == ($0.activity == .blocks) })
-            else { exit(1) }
-            leave.open()
-            exit(7)
         }
     }
 
     @Test func `a body that says that it blocks does so, also while its thread runs`() async {
         await #expect(processExitsWith: .exitCode(7)) {
-            let scheduler = try! Scheduler(.init(workers: 1, name: "texts-b", spareWorkers: 0))
-            let (began, isOver) = (Gate(), Locked(false))
-            try! scheduler.submit {
-                Scheduler.blocking {
-                    began.open()
-                    while !isOver.withLock({ $0 }) {}
+            await exit {
+                let scheduler = try! Scheduler(.init(workers: 1, name: "texts-b", spareWorkers: 0))
+                let (began, isOver) = (Gate(), Locked(false))
+                try! scheduler.submit {
+                    Scheduler.blocking {
+                        began.open()
+                        while !isOver.withLock({ $0 }) {}
+                    }
                 }
+                began.wait()
+                func worker() -> SchedulerState.Worker? {
+                    SchedulerState.all().first { $0.name == "texts-b" }?.workers.first
+                }
+                for _ in 0..<100 { guard worker()?.activity == .blocks else { return 1 } }
+                isOver.withLock { $0 = true }
+                return await eventually { worker()?.executed == 1 } ? 7 : 2
             }
-            began.wait()
-            func worker() -> SchedulerState.Worker? {
-                SchedulerState.all().first { $0.name == "texts-b" }?.workers.first
-            }
-            for _ in 0..<100 { guard worker()?.activity == .blocks else { exit(1) } }
-            isOver.withLock { $0 = true }
-            exit(await eventually { worker()?.executed == 1 } ? 7 : 2)
         }
     }
 
     @Test func `what a worker runs is the innermost body that goes on, and nothing that is over`() async {
         await #expect(processExitsWith: .exitCode(7)) {
-            Recorder.start()
-            let scheduler = try! Scheduler(.init(workers: 1, name: "texts-c", spareWorkers: 0))
-            let (began, leave) = (Gate(), Gate())
-            func body() -> SchedulerState.Body? {
-                Inspection.dump().schedulers.first { $0.name == "texts-c" }?.workers.first?.body
+            await exit {
+                Recorder.start()
+                let scheduler = try! Scheduler(.init(workers: 1, name: "texts-c", spareWorkers: 0))
+                let (began, leave) = (Gate(), Gate())
+                func body() -> SchedulerState.Body? {
+                    Inspection.dump().schedulers.first { $0.name == "texts-c" }?.workers.first?.body
+                }
+                submitOuter(to: scheduler, began, leave)
+                began.wait()
+                guard body()?.function?.contains("submitOuter") == true else { return 1 }
+                leave.open()
+                let last = try! CompletionCounter()
+                try! scheduler.submit(in: last) {}
+                try! await last.completed()
+                guard await eventually({ body() == nil }) else { return 2 }
+                return 7
             }
-            submitOuter(to: scheduler, began, leave)
-            began.wait()
-            guard body()?.function?.contains("submitOuter") == true else { exit(1) }
-            leave.open()
-            let last = try! CompletionCounter()
-            try! scheduler.submit(in: last) {}
-            try! await last.completed()
-            guard await eventually({ body() == nil }) else { exit(2) }
-            exit(7)
         }
     }
 
     @Test func `what waits at a worker is counted in all of its queues`() async {
         await #expect(processExitsWith: .exitCode(7)) {
-            let scheduler = try! Scheduler(.init(workers: 1, name: "texts-d", spareWorkers: 0))
-            let (began, leave) = (Gate(), Gate())
-            try! scheduler.submit {
-                for priority in [Scheduler.Priority.high, .default, .background] {
-                    try! scheduler.submit(priority: priority) {}
+            await exit {
+                let scheduler = try! Scheduler(.init(workers: 1, name: "texts-d", spareWorkers: 0))
+                let (began, leave) = (Gate(), Gate())
+                try! scheduler.submit {
+                    for priority in [Scheduler.Priority.high, .default, .background] {
+                        try! scheduler.submit(priority: priority) {}
+                    }
+                    began.open()
+                    leave.wait()
                 }
-                began.open()
-                leave.wait()
+                began.wait()
+                let worker = SchedulerState.all().first { $0.name == "texts-d" }?.workers.first
+                guard worker?.waiting == 3 else { return 1 }
+                leave.open()
+                return 7
             }
-            began.wait()
-            let worker = SchedulerState.all().first { $0.name == "texts-d" }?.workers.first
-            guard worker?.waiting == 3 else { exit(1) }
-            leave.open()
-            exit(7)
         }
     }
 }

@@ -104,27 +104,30 @@ private final class Flag: Sendable {
         async
     {
         await #expect(processExitsWith: .exitCode(7)) {
-            let scheduler = try! Scheduler(.init(workers: 1, name: "signal-a", spareWorkers: 0))
-            let (began, leave) = (Gate(), Gate())
-            try! scheduler.submit {
-                began.open()
-                waitsForTheFirst(leave)
-            }
-            began.wait()
-            let dumps = Mail<Dump>()
-            guard Inspection.dumpOnSignal(SIGUSR2, stacks: true, { dumps.send($0) }),
-                !Inspection.dumpOnSignal(SIGUSR2, { _ in exit(3) }),
-                !Inspection.dumpOnSignal(SIGUSR1, { _ in exit(4) })
-            else { exit(1) }
-            for _ in 0..<2 {
-                kill(getpid(), SIGUSR2)
-                let stack = await dumps.next().schedulers.first { $0.name == "signal-a" }?.workers[0].stack
-                guard stack?.functions.contains(where: { $0.contains("waitsForTheFirst") }) == true else {
-                    exit(2)
+            await exit {
+                let scheduler = try! Scheduler(.init(workers: 1, name: "signal-a", spareWorkers: 0))
+                let (began, leave) = (Gate(), Gate())
+                try! scheduler.submit {
+                    began.open()
+                    waitsForTheFirst(leave)
                 }
+                began.wait()
+                let dumps = Mail<Dump>()
+                guard Inspection.dumpOnSignal(SIGUSR2, stacks: true, { dumps.send($0) }),
+                    !Inspection.dumpOnSignal(SIGUSR2, { _ in exit(3) }),
+                    !Inspection.dumpOnSignal(SIGUSR1, { _ in exit(4) })
+                else { return 1 }
+                for _ in 0..<2 {
+                    kill(getpid(), SIGUSR2)
+                    let stack = await dumps.next().schedulers.first { $0.name == "signal-a" }?.workers[0]
+                        .stack
+                    guard stack?.functions.contains(where: { $0.contains("waitsForTheFirst") }) == true else {
+                        return 2
+                    }
+                }
+                leave.open()
+                return 7
             }
-            leave.open()
-            exit(7)
         }
     }
 

@@ -16,6 +16,10 @@ package let isSanitized = isThreadSanitized || isAddressSanitized
 /// How long a case of a test may take: many times of what it takes on a busy machine.
 package let testLimit: Duration = .seconds(240) * max(1, stressScale) * (isSanitized ? 2 : 1)
 
+/// Ends this process by what `body` returns, when all that `body` made is gone: an optimised build lets go of nothing
+/// before `exit`, and LeakSanitizer reports that.
+package func exit(_ body: () async -> Int32) async -> Never { Glibc.exit(await body()) }
+
 /// For code that blocks its thread: it must not take those that other tests need.
 package let elsewhere = DispatchQueue(label: "elsewhere", attributes: .concurrent)
 

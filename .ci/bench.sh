@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Every benchmark once, small: the results are right, and what the run writes can be read. Speed is no matter.
-# Then the laws, and the tests of the measuring program, on the same build.
+# Runs every benchmark once, small: the results are right, and the run's output is readable. Speed does not matter. Then
+# the laws, and the tests of the measuring program, on the same build.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 temporary_folder
 
 readonly latest=.benchmarks/latest.json
-readonly limit=900 # seconds, of which the release build takes most
-readonly count_limit=600 # seconds; half a minute where nothing else runs
+readonly limit=900 # seconds, most of which the release build takes
+readonly count_limit=600 # seconds; half a minute if nothing else is running
 
 touch "$temporary/began"
 status=0
@@ -32,19 +32,19 @@ print(f"{len(workloads)} workloads ran with {len(peers)} peers")
 END
 ) || fail "$latest cannot be read; why is said above."
 
-# What each operation of the layer allocates and keeps, and what is left: counts, which no load spoils.
+# What each operation of the layer allocates and keeps, and what remains: counts, which are independent of load.
 swift run benchmarks check --counts || fail "a count has grown, or something is left; which is said above."
 
-# What the operations of the hot paths execute, allocate, retain and lock: counts again. All rows:
-# 'swift run benchmarks counts', which takes minutes.
+# What the operations of the hot paths execute, allocate, retain and lock: also counts. For all rows: 'swift run
+# benchmarks counts', which takes minutes.
 timeout --signal=INT --kill-after=20 "$count_limit" swift run benchmarks counts --hot-paths ||
     fail "the hot paths are not as recorded, or were not counted within $count_limit s; why is said above."
 
-# The laws of scheduling, each first with what breaks it; an hour of them: 'swift run verify run --subject ours --budget 1h'.
+# The laws of scheduling, each first with its saboteur; for an hour: 'swift run verify run --subject ours --budget 1h'.
 swift run verify run --subject ours --budget 15s ||
     fail "a law does not hold for a scheduler of ours, or would not notice; which, is said above."
 
-# They leave photographs of the page beside their program, where a browser is installed.
+# The tests save screenshots of the page next to their program, if a browser is installed.
 readonly at_least=10
 run_tests benchmarks "$at_least" 300
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds what the steps test, and tests nothing: the configurations of
-# .ci/lib.sh. Each step builds what it needs; .ci/run builds ahead.
+# Builds the programs that the steps test, and tests nothing: the configurations of .ci/lib.sh. Each step builds what it
+# needs; .ci/run builds ahead.
 #
 #   .ci/build.sh CONFIGURATION...
 set -euo pipefail

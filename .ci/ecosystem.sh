@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The trait Ecosystem, but for its tests, which sanitize.sh runs: its documentation, and the example server on
+# The trait Ecosystem, except for its tests, which sanitize.sh runs: its documentation, and the example server on
 # loopback, scraped once and restarted under load.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The package as others use it: a package outside this repository that depends on it by path and by version,
-# the examples, and a program in C. Nothing is written to the repository, or to the package manager's caches.
+# The package as its users see it: a package outside this repository that depends on it by path and by version, the
+# examples, and a program in C. Nothing is written to the repository, or to the package manager's caches.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -9,11 +9,11 @@ export TMPDIR=$temporary # the package manager leaves lock files there
 
 repository=$PWD
 readonly repository
-readonly limit=60 # seconds for a program that needs less than one
-# Each has a program in the README.
+readonly limit=60 # seconds, for a program that needs less than one
+# Each module has a program in the README.
 readonly modules=(Scheduling CompositeOperations Commands Transactions Actions)
 
-# readme_block <module>: the first block of Swift in the README that imports it, as it stands there.
+# readme_block <module>: the first Swift block in the README that imports it, verbatim.
 readme_block() {
     awk -v pattern="(^|\n)import $1\n" '
         /^```/ { if (code ~ pattern) exit; code = ""; inside = /^```swift/; next }
@@ -127,20 +127,19 @@ false
 END
 }
 
-# As many programs as the README says, and no others.
-[[ $(grep -c '^```swift' README.md) -eq $((${#modules[@]} + 1)) ]] || # one is a part of a manifest
+# Exactly as many programs as the README contains.
+[[ $(grep -c '^```swift' README.md) -eq $((${#modules[@]} + 1)) ]] || # one block is a part of a manifest
     fail "the README has programs that are not run: give their modules to .ci/embed.sh."
 
-# By path. The folder's name is the package's identity for whoever depends on it, and a clone's may be
-# another.
+# By path. The folder's name is the package's identity for its dependents, and a clone's name may differ.
 ln -s "$repository" "$temporary/CompositeOperations"
 write_example "$temporary/by-path" '.package(path: "../CompositeOperations")'
 run_example "$temporary/by-path"
 [[ -z $(find "$temporary/by-path/.build/" -path '*/GRDB.build/*.o' -print -quit) ]] ||
     fail "a package that does not use the journal builds what that needs."
 
-# By version, from a repository that holds what a commit of the working tree would hold. Versions have rules
-# that paths do not have: unsafe flags are refused, for one.
+# By version, from a repository that contains what a commit of the working tree would contain. Versions have rules that
+# paths do not have: for example, unsafe flags are refused.
 published=$temporary/published/CompositeOperations
 mkdir -p "$published"
 git ls-files --cached --others --exclude-standard --deduplicate -z |
@@ -154,32 +153,32 @@ git ls-files --cached --others --exclude-standard --deduplicate -z |
     git tag 0.0.1
 )
 write_example "$temporary/by-version" ".package(url: \"file://$published\", exact: \"0.0.1\", traits: [])"
-# As if no library of the system's were there.
+# As if no system library were installed.
 PKG_CONFIG_LIBDIR=$temporary/nowhere run_example "$temporary/by-version" -c release
 
-# Without the trait Liburcu the grace periods are our own, and no library has to be there.
+# Without the trait Liburcu the grace periods are our own, and no library is required.
 links_liburcu() { ldd "$temporary/$1/example" | grep -q liburcu; }
 links_liburcu by-path/.build/debug || fail "the trait Liburcu is on, and the program does not use liburcu."
 if links_liburcu by-version/.build/release; then
     fail "a program without traits needs liburcu."
 fi
 
-# What the benchmarks use must not reach those who embed the scheduler.
+# The dependencies of the benchmarks must not reach users that embed the scheduler.
 dependencies=$(grep -c '"identity"' "$temporary/by-version/Package.resolved")
 [[ $dependencies -eq 1 ]] ||
     fail "a package that depends on this one gets $((dependencies - 1)) others with it."
 
-# The examples, in the clone. What a program prints with an option stands in a file with that in its name.
+# The examples, in the clone. The output of a program with an option is in a file with the option in its name.
 programs=0
-built=$temporary/built # one folder for all: what they depend on is compiled once
+built=$temporary/built # one folder for all: their dependencies are compiled once
 shared=(--scratch-path "$built" --cache-path "$temporary/cache" --security-path "$temporary/security")
 for manifest in "$published"/Examples/*/Package.swift; do
     examples=$(dirname "$manifest")
-    [[ $(basename "$examples") != server ]] || continue # with packages and a trait of its own: .ci/ecosystem.sh
+    [[ $(basename "$examples") != server ]] || continue # it has its own packages and trait: .ci/ecosystem.sh
     folder=Examples/$(basename "$examples")
     swift build --package-path "$examples" "${shared[@]}" || fail "$folder does not build."
     for expected in "$examples"/Sources/*/expected*.txt; do
-        [[ -e $expected ]] || continue # a program that is asked: the tests of the benchmarks do it
+        [[ -e $expected ]] || continue # a program that serves requests: the benchmarks' tests run it
         program=$(basename "$(dirname "$expected")")
         option=$(basename "$expected" .txt)
         option=${option#expected}
@@ -192,7 +191,7 @@ for manifest in "$published"/Examples/*/Package.swift; do
 done
 [[ $programs -ge 10 ]] || fail "the examples have only $programs outputs that were compared."
 
-# C alone: with the Makefile, and with the command of the README, so that neither goes stale.
+# C alone: with the Makefile, and with the command of the README, so that neither gets out of date.
 cp -r "$repository/Examples" "$repository/CScheduler" "$repository/Sources" "$temporary/published/"
 cd "$temporary/published/Examples/embed-c"
 run_c() { # run_c <program>
@@ -214,10 +213,10 @@ awk '/^```/ { inside = /^```sh/; next } inside && !/^\.\// { print }' README.md 
 bash -e readme-command.sh || fail "the command in Examples/embed-c/README.md does not build the program."
 run_c ./embed-c
 
-# The core by other compilers and for other systems, and as an installed library.
+# The core with other compilers and for other systems, and as an installed library.
 "$repository/Scripts/platforms" || fail "the C core does not run everywhere; where, is said above."
 
-# The explorer, aimed at code that is not ours: the defects are found, and without them all holds.
+# The explorer, applied to third-party code: the defects are found, and without them every schedule holds.
 cd "$temporary/published/Examples/explore-c"
 explore_c() { # explore_c <folder> <defects> <status> <line>
     local status=0

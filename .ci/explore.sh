@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The explorer's own tests; the core under it, within small bounds; broken in every way that `mutate` knows,
-# which must be found; and SPIN's models of its protocols. Deeper: Scripts/campaign.
+# The explorer's own tests; the core under it, within small bounds; every mutant of `mutate`, which has to be found; and
+# SPIN's models of its protocols. Deeper: Scripts/campaign.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

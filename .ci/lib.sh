@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# What the steps share. Sourced by each of them, after `set -euo pipefail`; leaves the caller in the
+# Shared by the steps. Sourced by each of them, after `set -euo pipefail`; changes the caller's directory to the
 # repository.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
-# A crash ends with its message and its signal; the symbolised backtrace takes a minute, and exit tests crash
-# on purpose.
+# A crash ends with its message and its signal; the symbolised backtrace takes a minute, and exit tests crash on
+# purpose.
 export SWIFT_BACKTRACE=enable=no
 
 export LC_ALL=C.UTF-8 # columns are characters, not bytes
@@ -18,14 +18,14 @@ fail() { # fail <sentence>
     exit 1
 }
 
-# temporary_folder: sets `temporary` to a new folder that goes with the script.
+# temporary_folder: sets `temporary` to a new folder that is removed when the script exits.
 temporary_folder() {
     temporary=$(mktemp -d)
     trap 'rm -rf "$temporary"' EXIT
 }
 
-# configure <configuration>: sets `options`, those of swift build and of swift test, and `products`, what the
-# steps use of that configuration. Each has a folder of its own, so that none undoes what another built.
+# configure <configuration>: sets `options`, those of swift build and of swift test, and `products`, the products of
+# that configuration that the steps use. Each configuration has its own folder, so that none undoes another's build.
 configure() {
     products=(JournalCrash CompositeOperationsPackageTests) # tests call the command
     case $1 in
@@ -55,8 +55,8 @@ configure() {
     esac
 }
 
-# build <configuration> [<products>]: does nothing when .ci/run has built it ahead, and waits when that is not
-# done yet.
+# build <configuration> [<products>]: does nothing if .ci/run has built it ahead; waits if that build is not finished
+# yet.
 build() {
     local options products product
     configure "$1"
@@ -65,7 +65,7 @@ build() {
         swift build --build-tests "${options[@]}" || fail "the tests do not build ($1)."
     fi
     for product in "${products[@]}"; do
-        # The linker has one warning for each of AddressSanitizer's hundreds of helpers.
+        # The linker prints a warning for each of AddressSanitizer's hundreds of helpers.
         swift build --product "$product" "${options[@]}" 2>&1 | sed '/Cannot export local symbol/d' ||
             fail "$product does not build ($1)."
     done
@@ -73,17 +73,17 @@ build() {
 
 # run_tests <configuration> <at least> <seconds>
 #
-# Builds, then runs the tests with a time limit, and fails unless at least so many tests ran and all passed: a
-# target that dropped out of the manifest must not look like success. Needs `temporary`, and leaves Swift
-# Testing's events there, in the file `events`, until the next call.
+# Builds, then runs the tests with a time limit, and fails unless at least this many tests ran and all passed: a target
+# that dropped out of the manifest must not look like success. Needs `temporary`, and leaves Swift Testing's events
+# there, in the file `events`, until the next call.
 run_tests() {
     local minimum=$2 seconds=$3 options products only=() status=0 count
     build "$1"
     configure "$1"
     if [[ ${#products[@]} -gt 0 ]]; then only=(--test-product CompositeOperationsPackageTests); fi
 
-    # The interrupt reaches the test process through swift test, which a termination signal would leave
-    # behind. The events say which tests hang: what swift test itself prints is lost then.
+    # The interrupt reaches the test process through swift test, which would leave the process behind on a termination
+    # signal. The events show which tests hang: swift test's own output is lost then.
     : >"$temporary/events"
     timeout --signal=INT --kill-after=20 "$seconds" \
         swift test --skip-build --disable-xctest "${options[@]}" "${only[@]}" \
@@ -102,7 +102,7 @@ run_tests() {
     tests_passed=$count
 }
 
-unfinished_tests() { # of a file of Swift Testing's events, one JSON object a line
+unfinished_tests() { # for a file of Swift Testing's events, one JSON object a line
     local kind
     for kind in testStarted testEnded; do
         sed -nE "s|.*\"kind\":\"$kind\".*\"testID\":\"(.*)\\\\/[^\"]*\".*|\1|p" "$1" | sort -u >"$1.$kind"

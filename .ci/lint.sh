@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The format of Swift, C and shell, and those rules of the project that can be checked by searching.
+# The format of Swift, C and shell, and the rules of the project that can be checked by searching.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 files() {
     local file
     git ls-files --cached --others --exclude-standard --deduplicate -- "$@" | while read -r file; do
-        if [[ -f $file ]]; then echo "$file"; fi # one that was just deleted is tracked still
+        if [[ -f $file ]]; then echo "$file"; fi # a file that was just deleted is still tracked
     done
 }
 
@@ -23,8 +23,7 @@ clang_format() {
     fail "clang-format 18.1.8 is missing; ./bootstrap --ci installs it."
 }
 
-# forbid <sentence> <extended regular expression> <paths...>: the lines that match are printed, and counted as
-# one error.
+# forbid <sentence> <extended regular expression> <paths...>: matching lines are printed, and counted as one error.
 errors=0
 forbid() {
     local sentence=$1 pattern=$2 status=0
@@ -54,7 +53,7 @@ check "the Swift above is not formatted; swift format -i corrects most of it." \
     swift format lint --strict --parallel -r "${swift_roots[@]}"
 check "the C above is not formatted; clang-format -i corrects it." \
     clang_format --dry-run -Werror "${c_files[@]}"
-# clang-format does not break comments here (see .clang-format), so it does not see them.
+# clang-format does not break comments here (see .clang-format), so it does not check their length.
 forbid "a line of C has more than 110 columns." '^.{111}' '*.c' '*.h' '*.cpp' '*.hpp'
 check "shellcheck objects to the above." shellcheck "${shell_files[@]}"
 check "the list of Swift mutants is out of date." Scripts/swift-mutants --check
@@ -92,8 +91,8 @@ if [[ ${#tracked[@]} -gt 0 ]]; then
     errors=$((errors + 1))
 fi
 
-# Git says of each file, in the index and on disk, what its ends of line are; -text: it is binary. Of articles the
-# screenshots are.
+# Git reports the line endings of each file, in the index and on disk; -text: it is binary. The screenshots of articles
+# are.
 mapfile -t binaries < <(git ls-files --cached --others --exclude-standard --eol -- . ':!Sources/*.docc/*.png' |
     sed -nE 's/^i\/(-text +|  +w\/-text +).*\t//p')
 if [[ ${#binaries[@]} -gt 0 ]]; then

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The C core under each sanitizer, canaries first: they must be reported, or no report means nothing. Then the
-# whole suite, in a debug build under ThreadSanitizer, and in a release build under AddressSanitizer with its search
-# for leaks: optimised, it has time for all iterations.
+# The C core under each sanitizer, canaries first: they must be reported, otherwise the absence of reports means
+# nothing. Then the whole suite, in a debug build under ThreadSanitizer, and in a release build under AddressSanitizer
+# with its leak check: optimised code has time for all iterations.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 temporary_folder
-# Also of the children of exit tests, whose output is lost. They are shown whatever has failed: whole, and then
-# in short, which is what is seen where only the end of an output is kept.
+# Includes reports of the children of exit tests, whose output is lost. They are shown whatever has failed: in full, and
+# then abbreviated, for logs of which only the end is kept.
 readonly reports=$temporary/report
 show_reports() {
     compgen -G "$reports.*" >/dev/null || return 0
@@ -19,11 +19,11 @@ show_reports() {
 trap 'show_reports; rm -rf "$temporary"' EXIT
 
 readonly at_least=40
-# Iterations of the stress tests, as a part of their normal number: instrumented code is 5 to 15 times slower.
+# Iterations of the stress tests, as a fraction of their normal number: instrumented code is 5 to 15 times slower.
 export STRESS_SCALE=${STRESS_SCALE:-0.1}
-# Limits of time of single tests: they wait for their turns beside two thousand others that are as slow.
+# Time limits of single tests: they wait for their turns among two thousand others that are equally slow.
 export WATCHDOG_SCALE=${WATCHDOG_SCALE:-3}
-# At its end a program waits for the races of others' last words: a second each, for hundreds of exit tests.
+# At exit a program waits for late race reports: by default a second each, for hundreds of exit tests.
 export TSAN_OPTIONS=atexit_sleep_ms=20
 export LSAN_OPTIONS=suppressions=$PWD/.ci/leaks.txt:print_suppressions=0
 
@@ -33,7 +33,7 @@ export TSAN_OPTIONS+=:log_path=$reports LSAN_OPTIONS+=:log_path=$reports ASAN_OP
 
 sanitize() { # sanitize <configuration> <at least>
     run_tests "$1" "$2" 900
-    # Beside the exit status: an exit test may expect that its process fails.
+    # In addition to the exit status: an exit test may expect that its process fails.
     if compgen -G "$reports.*" >/dev/null; then fail "something was reported ($1); it follows."; fi
 }
 

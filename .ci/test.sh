@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The tests, in a debug build: those of each guarantee are among them; and, one at a time, those of operations,
-# commands, actions and transactions, after which nothing may be left. And the documentation of the libraries. The
-# tests of a release build run under AddressSanitizer (sanitize.sh).
+# The tests in a debug build, including those of each guarantee; then, one at a time, those of operations, commands,
+# actions and transactions, which must leave nothing behind; and the documentation of the libraries. The tests of a
+# release build run under AddressSanitizer (sanitize.sh).
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 temporary_folder
 
-# Not the exact number, which would change with every test: low enough to live, high enough to notice a lost
+# Not the exact number, which would change with every test: low enough to survive changes, high enough to notice a lost
 # target.
 readonly at_least=40
 

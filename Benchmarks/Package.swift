@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 
-// The programs behind `swift run benchmarks` and `swift run verify`. A package of its own: its dependencies, the peers among
-// them, are nobody else's.
+// The programs behind `swift run benchmarks` and `swift run verify`. A separate package, so that its dependencies, the peers
+// among them, do not affect users of the main package.
 
 import Foundation
 import PackageDescription
@@ -18,8 +18,8 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// oneTBB is a peer when it is installed. SwiftPM keeps what a manifest has found out, but for each environment: the
-/// launcher tells it by a variable when this has changed.
+/// oneTBB is a peer if it is installed. SwiftPM caches the result of a manifest, but per environment: the launcher sets a
+/// variable to signal that the result has changed.
 let hasTBB = FileManager.default.fileExists(atPath: "/usr/include/tbb/task_group.h")
 
 let package = Package(
@@ -63,7 +63,7 @@ let package = Package(
             path: "Runner",
             swiftSettings: settings
         ),
-        // Asks the laws of scheduling of what is measured.
+        // Checks the laws of scheduling for the peers.
         .executableTarget(
             name: "verify-runner",
             dependencies: [

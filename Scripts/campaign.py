@@ -145,7 +145,7 @@ def numbers_of_stress(folder, unit):
         name: sum(line.get(name, 0) for line in configurations)
         for name in ("lost", "duplicated", "stale", "disordered", "wrong")
     }
-    apart = ("memory", "reclaim")  # their operations are not those of the mixed load
+    apart = ("memory", "reclaim")  # their operations are not part of the mixed load
     return numbers | {
         "operations": sum(
             line["operations"] for line in configurations if not line["configuration"].startswith(apart)

@@ -9,14 +9,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 ROOT = Path(__file__).resolve().parent.parent
-# Not a plugin of SwiftPM: who depends on the package would fetch it, too.
+# Not a SwiftPM plugin: users of the package would have to fetch it, too.
 FOLDER = ROOT / ".build/documentation"
 
-# Libraries that are empty without a trait, and the options with which they are not: those of .ci/sanitize.sh, which builds them.
+# Libraries that are empty without a trait, and the options that enable it: those of .ci/sanitize.sh, which builds them.
 WITH_TRAITS = {
     "SchedulingEcosystem": ("--traits", "default,Ecosystem", "--sanitize=thread", "--scratch-path", ".build-tsan")}
 
-# A parameter whose name says it all has no words of its own here.
+# A parameter whose name is self-explanatory needs no documentation here.
 ACCEPTED = re.compile(r"^Parameter '\w+' is missing documentation$")
 
 
@@ -94,7 +94,7 @@ class Builder:
         run(
             *("swift", "symbolgraph-extract", "-module-name", name, "-target", self.triple),
             *("-I", modules, *self.includes(scratch), "-minimum-access-level", "public"),
-            # The faces export it: of its symbols theirs are a part.
+            # The faces re-export it: its symbols are among theirs.
             *("-experimental-allowed-reexported-modules=Runs",),
             *("-emit-extension-block-symbols", "-output-dir", folder),
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from swift_tests import Tests, events_of
 
-# Of each module: the document, and its sections as they are headed, with the promises of each: a letter, the first and the
+# For each module: the document, and its sections by heading, with the promises of each: a letter, the first and the
 # last number.
 DOCUMENTS = {
     "CompositeOperations": ("docs/guarantees.md", {"Guarantees": [("G", 1, 44)], "Rules": [("R", 1, 60)]}),
@@ -35,7 +35,7 @@ DOCUMENTS = {
     ),
 }
 
-# Whose promises the tests of a target are marked with.
+# The module whose promises the tests of a target are marked with.
 MODULES = {
     "ActionsTests": "Actions",
     "CommandJournalTests": "Commands",
@@ -57,7 +57,7 @@ def fail(sentence):
 
 def rows_of(text):
     """(line, sections around, id, promise) of each row."""
-    rows, headings = [], []  # of headings: (level, text), those around first
+    rows, headings = [], []  # headings: (level, text), outer ones first
     for number, line in enumerate(text.split("\n"), 1):
         if heading := HEADING.match(line):
             level = len(heading[1])

@@ -93,7 +93,7 @@ def check_trace(trace):
     """At least 99 % of the bodies have an arrow from their submission."""
     events = trace["traceEvents"]
     threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    # The tracks are read one after another: of the last moment a body may be there, and not its submission.
+    # The tracks are read one after another: in the last moment a body may appear without its submission.
     settled = [event for event in events if "ts" in event]
     end = max(event["ts"] for event in settled) - 1_000
     settled = [event for event in settled if event["ts"] < end]

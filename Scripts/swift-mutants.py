@@ -24,14 +24,14 @@ PACKAGE = SCRATCH / "package"
 BUILD = SCRATCH / "build"
 LOGS = SCRATCH / "logs"
 PRODUCT = "CompositeOperationsPackageTests"
-PROGRAM = "JournalCrash"  # which tests look for beside themselves
+PROGRAM = "JournalCrash"  # tests expect it next to themselves
 VARIABLE = "SWIFT_MUTANT"
 SELECTOR = "Mutant.swift"
 SUITE_TIMEOUT = 900  # seconds: a whole module's tests, without a mutant
-IDLE = 20  # seconds with hardly any processor time, beyond what the tests take without a mutant: it hangs
+IDLE = 20  # seconds with hardly any CPU time, beyond what the tests take without a mutant: it hangs
 
-# Public, because a function that is inlined into other modules may have a mutant. The number is read as C
-# does it, because some tests count allocations.
+# Public, because a function that is inlined into other modules may have a mutant. The number is read with C functions,
+# because some tests count allocations.
 SELECTOR_SOURCE = """\
 private import Glibc
 
@@ -260,7 +260,7 @@ def read_list():
         for error in errors:
             print(f"{LIST.relative_to(ROOT)}: {error}", file=sys.stderr)
         fail(f"{len(errors)} of the {max(len(mutants), 1)} entries do not fit to the sources or the tests.")
-    # Of two that cut into each other, the later one is built by itself.
+    # Of two overlapping mutants, the later one is built separately.
     for place_in_list, mutant in enumerate(mutants):
         before = [other for other in mutants[:place_in_list] if other.kind != "build"]
         if mutant.kind != "build" and any(cross(mutant, other) for other in before):
@@ -416,7 +416,8 @@ def mutants_of_errors(output, rewritten, spans):
             around = [span for span in spans[file] if span[0] <= at <= span[1]]
             around.sort(key=lambda span: (not span[3], span[1] - span[0]))
         if around:
-            # In a mutant's own text it is that one's; else of all who share the innermost fragment.
+            # An error in a mutant's own text belongs to that mutant; otherwise to all mutants that share the innermost
+            # fragment.
             innermost = [span for span in around if span[:2] == around[0][:2]]
             for span in innermost:
                 found.setdefault(span[2], sentence)
@@ -508,7 +509,7 @@ def run_tests(executable, regex, mutant, timeout, idle=SUITE_TIMEOUT):
         events.touch()
         log.write(f"--filter {regex}\n".encode())
         log.flush()
-        # One test at a time: so a crash and a hang have one name. It leads a group, with its exit tests.
+        # One test at a time, so that a crash or a hang has one name. The process leads a group, with its exit tests.
         process = subprocess.Popen(
             [
                 executable,
@@ -557,7 +558,7 @@ def watch(process, path, deadline, idle):
                     return "/".join(test[1:]) if test else "an issue outside of the tests"
                 elif test and kind == "testEnded" and "/".join(test[1:]) in running:
                     running.remove("/".join(test[1:]))
-            # A suite is running, too, while its test is.
+            # A suite is also running while its test is.
             at = running[-1] if running else "no test"
             if ended and process.returncode == 0:
                 return None
@@ -570,7 +571,7 @@ def watch(process, path, deadline, idle):
             now = time.monotonic()
             if now > looked + 1:
                 looked, using = now, processor_time(process.pid)
-                if using > used + 0.1:  # who looks for something now and then is idle, too
+                if using > used + 0.1:  # a process that polls now and then is idle, too
                     used, busy = using, now
             if now > deadline or now > busy + idle:
                 return f"{at} (hangs)"
@@ -647,7 +648,7 @@ class Campaign:
             if not outcome.passed:
                 if mutant.equivalent:
                     return Verdict(mutant, "listed", outcome.what, seconds)
-                # Chance may have it that a test finds it the second time only.
+                # By chance, a test may find the mutant only the second time.
                 named = regex in regexes or any(kill.split("/")[-1] in outcome.what for kill in mutant.kills)
                 return Verdict(mutant, "killed", outcome.what, seconds, surprise=not named)
         return Verdict(mutant, "equivalent" if mutant.equivalent else "survived", "", seconds)
@@ -763,7 +764,7 @@ def run(options, mutants, sources):
     say(f"{len(mutants) - len(left_out)} mutants, built in {time.monotonic() - began:.0f} s.")
 
     campaign = Campaign(options.jobs, options.timeout)
-    # The builds of single mutants replace the first one, and the baselines are of that.
+    # The builds of single mutants replace the first build, to which the baselines belong.
     campaign.executable = SCRATCH / "tested" / f"{PRODUCT}.xctest"
     shutil.copy2(built_executable(), campaign.executable)
     shutil.copy2(BUILD / "debug" / PROGRAM, SCRATCH / "tested" / PROGRAM)

@@ -61,7 +61,7 @@ def end_of_string(source, opening):
         elif source.startswith(escape, index):
             index += len(escape) + 1
         elif source[index] == "\n" and quotes == '"':
-            return index  # no string after all
+            return index  # not a string after all
         else:
             index += 1
     return index
@@ -136,7 +136,7 @@ class Tests:
 
     def __init__(self, root):
         self.paths = []  # each a list of names, the module first
-        self.promises = {}  # of the path with slashes: what the test is marked with
+        self.promises = {}  # by path, with slashes: the marks of the test
         for file in sorted((root / "Tests").rglob("*.swift")):
             module = file.relative_to(root / "Tests").parts[0]
             for path, promises in tests_of(file.read_text()):
@@ -171,7 +171,7 @@ def events_of(lines):
         try:
             record = json.loads(line)
         except ValueError:
-            continue  # cut where the process ended
+            continue  # truncated where the process ended
         payload = record.get("payload", {})
         if record.get("kind") == "test" and payload.get("kind") == "function":
             functions.add(payload["id"])

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 
-// How the core is attacked: a package of its own, so that whoever depends on the main one builds nothing of it. The core's sources
-// are here by a link, and are built for the explorer.
+// How the core is attacked: a separate package, so that users of the main package build nothing of it. The core's sources are
+// linked here, and are built for the explorer.
 
 import PackageDescription
 
@@ -31,9 +31,9 @@ let package = Package(
         .executable(name: "mutate", targets: ["mutate"]),
     ],
     targets: [
-        // By a link: the explorer, which the main package gives to everybody.
+        // By a link: the explorer, which is also a product of the main package.
         .target(name: "CExplorer", path: "CExplorer", cSettings: warnings + [.define("_GNU_SOURCE")]),
-        // The outcomes that its memory model reaches, and programs with a defect each.
+        // The outcomes that its memory model reaches, and programs with one defect each.
         .target(
             name: "ExplorerLitmus", dependencies: ["CExplorer"], path: "ExplorerLitmus", cSettings: warnings),
         // The core, by a link, with its plain accesses watched for races.
@@ -50,7 +50,7 @@ let package = Package(
             path: "explore",
             cSettings: warnings + [.define("_GNU_SOURCE")]
         ),
-        // Breaks the core, and asks the explorer.
+        // Breaks the core, and runs the explorer on it.
         .executableTarget(name: "mutate", path: "mutate", swiftSettings: settings),
         .testTarget(
             name: "ExplorerTests", dependencies: ["CExplorer", "ExplorerLitmus"], path: "Tests/ExplorerTests",

@@ -6,11 +6,11 @@ import Glibc
 public struct Recipe: Sendable {
     /// The folder of the package.
     public var package: String
-    /// The product that SwiftPM builds; nil: it builds none.
+    /// The product that SwiftPM builds; nil: it builds nothing.
     public var product: String?
-    /// Builds it instead, by `sh` in the package's folder.
+    /// Builds instead of SwiftPM, run by `sh` in the package's folder.
     public var build: String?
-    /// Starts a child, by `sh` in the package's folder; `$BENCHMARK_PRODUCT` is the path of the product.
+    /// Starts a child, run by `sh` in the package's folder; `$BENCHMARK_PRODUCT` is the path of the product.
     public var command: String
 
     /// Creates a recipe.
@@ -30,11 +30,11 @@ public struct Program: Sendable, Hashable {
     var environment: [String: String] = [:]
 }
 
-/// A folder of builds, one for each commit: `<hash>/<name of the repository>` has the files, `<hash>/build` what SwiftPM
-/// makes of them, `<hash>/built` says how. A commit that is there, built the same way, is not built again.
+/// A folder of builds, one for each commit: `<hash>/<name of the repository>` has the files, `<hash>/build` SwiftPM's
+/// build folder, and `<hash>/built` the recipe. A commit that is already there, built the same way, is not rebuilt.
 ///
 /// The folders of BASE and of HEAD have names of equal length: a path that is compiled into a program, or passed to it,
-/// moves what lies behind it in memory, which can be measured.
+/// shifts what follows it in memory, and that has a measurable effect.
 public final class Builds {
     private let folder: String
     private let shell = Shell()
@@ -43,9 +43,9 @@ public final class Builds {
     /// How many commits are kept.
     private static let kept = 4
 
-    /// Opens a folder, or makes it.
+    /// Opens a folder, or creates it.
     ///
-    /// - Throws: ``BenchmarkError`` that names it, when it cannot be written, or another process works in it.
+    /// - Throws: ``BenchmarkError`` that names it, if it cannot be written, or if another process is using it.
     public init(in path: String) throws {
         let folder = URL(fileURLWithPath: path).standardizedFileURL.path
         self.folder = folder
@@ -65,7 +65,7 @@ public final class Builds {
 
     deinit { close(lock) }
 
-    /// Looks both commits up, before anything is built.
+    /// Looks up both commits, before anything is built.
     ///
     /// - Throws: ``BenchmarkError`` that names what does not exist.
     public func commits(_ names: [String], of recipe: Recipe) async throws -> (
@@ -79,7 +79,7 @@ public final class Builds {
 
     /// Builds a commit.
     ///
-    /// - Throws: ``BenchmarkError`` with the end of what the build printed, when it fails.
+    /// - Throws: ``BenchmarkError`` with the end of the build's output, if the build fails.
     public func build(_ commit: Commit, _ recipe: Recipe, progress: (String) -> Void) async throws -> Program
     {
         let repository = try await Repository(ofPackage: recipe.package, shell)
@@ -137,7 +137,7 @@ public final class Builds {
             """, kind: .notMeasured)
     }
 
-    /// Both commits get the versions of dependencies that the package has now, unless a commit says which.
+    /// Gives both commits the package's current versions of dependencies, unless a commit pins its own.
     private func pinDependencies(of package: String, as original: String) throws {
         let files = FileManager.default
         let (pins, theirs) = ("\(original)/Package.resolved", "\(package)/Package.resolved")
@@ -145,7 +145,7 @@ public final class Builds {
         try files.copyItem(atPath: pins, toPath: theirs)
     }
 
-    /// Removes the builds that were not used for the longest time.
+    /// Removes the least recently used builds.
     public func removeOldest() {
         let files = FileManager.default
         func used(_ path: String) -> Date {

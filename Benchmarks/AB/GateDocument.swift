@@ -90,8 +90,8 @@ public enum GateOutcome: String, Codable, Sendable {
         }
     }
 
-    /// The exit status: 3 is a loss, so that nobody mistakes a failed build (1), a wrong result (2) or a wrong argument
-    /// (64) for one.
+    /// The exit status. A loss is 3, which cannot be mistaken for a failed build (1), a wrong result (2) or a wrong
+    /// argument (64).
     public var status: Int32 {
         switch self {
         case .passed: 0

@@ -27,11 +27,12 @@ public struct Interval: Codable, Sendable, Hashable {
         Interval(median: transform(median), low: transform(low), high: transform(high), coverage: coverage)
     }
 
-    /// How much larger values of one sample are than those of another that was not measured beside it: the median of all
-    /// differences, with the exact interval of the Mann-Whitney test, at least 95 % where there are values enough.
+    /// How much larger the values of one sample are than those of another that was not measured side by side with it:
+    /// the median of all differences, with the exact interval of the Mann-Whitney test, at least 95 % if there are
+    /// enough values.
     ///
     /// Source: Hodges and Lehmann, Estimates of location based on rank tests (1963). It assumes that the values are
-    /// independent and that the one distribution is the other one, shifted.
+    /// independent and that one distribution is the other, shifted.
     package static func shift(from before: [Double], to after: [Double]) -> Interval? {
         let differences = after.flatMap { after in before.map { after - $0 } }.sorted()
         guard let median = Estimate.median(differences) else { return nil }

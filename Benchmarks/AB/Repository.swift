@@ -3,14 +3,14 @@ import Foundation
 
 /// A commit that takes part.
 public struct Commit: Codable, Sendable, Hashable {
-    /// As it was named on the command line.
+    /// Its name on the command line.
     public var name: String
     /// All digits of its hash.
     public var hash: String
     /// The first line of its message.
     public var subject: String
 
-    /// For people.
+    /// A readable form.
     public var title: String { "\(hash.prefix(10)) (\(subject))" }
 }
 
@@ -24,7 +24,7 @@ struct Repository {
 
     /// Finds the repository.
     ///
-    /// - Throws: ``BenchmarkError`` that names the package, when it is in none.
+    /// - Throws: ``BenchmarkError`` that names the package, if it is in no repository.
     init(ofPackage path: String, _ shell: Shell) async throws {
         self.shell = shell
         var isFolder: ObjCBool = false
@@ -57,16 +57,17 @@ struct Repository {
         return Commit(name: name, hash: hash.output, subject: subject.output)
     }
 
-    /// Whether tracked files of the package differ from HEAD: what they do is not measured.
+    /// Whether tracked files of the package differ from HEAD; uncommitted changes are not measured.
     func hasChanges() async throws -> Bool {
         let status = try await shell.run(["git", "status", "--porcelain", "--untracked-files=no"], in: root)
         return !status.output.isEmpty
     }
 
-    /// Puts the files of a commit into a new folder, in a repository that borrows the objects of this one.
+    /// Checks a commit out into a new folder, in a repository that borrows the objects of this one.
     ///
-    /// It is no worktree: this repository does not know of it, so that nothing has to be undone in it however the
-    /// program ends. And it is no clone: that needs a branch which holds the commit, and more than a shallow history.
+    /// This is not a worktree: this repository does not know of it, so nothing has to be cleaned up in it, however
+    /// the program ends. Nor is it a clone, which would need a branch that contains the commit, and more than a
+    /// shallow history.
     func checkOut(_ commit: Commit, to folder: String) async throws {
         let files = FileManager.default
         try files.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -1,15 +1,15 @@
 public import BenchmarkHarness
 public import Foundation
 
-/// The change between two runs, each of which is a file.
+/// The change between two recorded runs, each a file.
 ///
-/// They were measured at different times, so that a time of one and a time of the other are no neighbours: the machine
-/// may be twice as slow in one of them. Neighbours are, within each run, ours and the peers. So the figure compared is the
-/// ratio of ours to the mean of those peers that are the same in both runs, and their own ratios, each to the others,
-/// tell how far this can be trusted: nothing has changed in them. 95 of 100 of these differ by less than the ``band``, by
-/// which intervals are widened, and which a change must exceed beyond the threshold to count. ``SequentialHolm`` over
-/// the rows bounds the false alarms, over the p-values of the Mann-Whitney test. With six restarts in each run and
-/// 40 rows a row counts only when each restart of the later run lies above each of the earlier one.
+/// The runs were measured at different times, so their times cannot be compared directly: the machine may have been twice
+/// as slow in one of them. Within each run, ours and the peers were measured side by side. So the figure compared is the
+/// ratio of ours to the mean of the peers that are the same in both runs. The peers' own ratios to each other, in which
+/// nothing has changed, show how far the figure can be trusted: 95 of 100 of them differ by less than the ``band``. The
+/// intervals are widened by the band, and a change must exceed threshold plus band to count. ``SequentialHolm`` over the
+/// rows bounds the false alarms, over the p-values of the Mann-Whitney test. With six restarts in each run and 40 rows, a
+/// row counts only when each restart of the later run lies above each of the earlier one.
 public struct RunComparison: Encodable, Sendable {
     /// One series of ours.
     public struct Line: Encodable, Sendable {
@@ -23,9 +23,9 @@ public struct RunComparison: Encodable, Sendable {
         public var before: Double
         /// The median of the later one.
         public var after: Double
-        /// Later over earlier, as seen from the peers; widened.
+        /// Later over earlier, relative to the peers; widened.
         public var change: Interval
-        /// How many peers it is seen from; 0: these are times, and there is no verdict.
+        /// The number of peers that it is relative to; 0: these are times, and there is no verdict.
         public var peers: Int
         /// The verdict.
         public var verdict: Verdict
@@ -39,9 +39,9 @@ public struct RunComparison: Encodable, Sendable {
     public var threshold: Double
     /// The probability of any false alarm, for a machine that changes no more than the peers show.
     public var alpha: Double
-    /// How far apart peers are in which nothing has changed, as a fraction; nil: there are none.
+    /// How far apart unchanged peers are, as a fraction; nil: there are none.
     public var band: Double?
-    /// How much slower the later run was in all of these peers: what the intervals do without.
+    /// How much slower the later run was in all of these peers; the intervals exclude this.
     public var drift: Double?
     /// Worst first.
     public var rows: [Line]
@@ -55,9 +55,9 @@ public struct RunComparison: Encodable, Sendable {
     /// Compares.
     ///
     /// - Parameters:
-    ///   - workloads: those that are compared; nil: all.
-    ///   - isWithinBand: whether an A/A figure of a run is as it should be.
-    ///   - anyMachine: whether runs of different machines are compared all the same.
+    ///   - workloads: the workloads to compare; nil: all.
+    ///   - isWithinBand: whether an A/A figure of a run is within its limits.
+    ///   - anyMachine: whether runs of different machines may be compared.
     /// - Throws: ``BenchmarkError`` when the runs cannot be compared.
     public init(
         before: RunDocument, after: RunDocument, workloads: [String]? = nil, threshold: Double,
@@ -149,7 +149,7 @@ public struct RunComparison: Encodable, Sendable {
     public func json() throws -> Data { try readableJSON(self) }
 }
 
-/// Two runs, and what of them can be paired.
+/// Two runs, and the series of them that can be paired.
 private struct Pair {
     let before: RunDocument
     let after: RunDocument
@@ -164,7 +164,7 @@ private struct Pair {
 
         func p(above limit: Double) -> Double { p(differences.count { $0 > limit }) }
         func p(below limit: Double) -> Double { p(differences.count { $0 < limit }) }
-        /// Of a change that no pair of restarts contradicts.
+        /// The p-value of a change that no pair of restarts contradicts.
         var leastP: Double { p(differences.count) }
 
         private var differences: [Double] {
@@ -175,7 +175,7 @@ private struct Pair {
         }
     }
 
-    /// The peers that are not ours, of the same version in both runs.
+    /// The peers other than ours with the same version in both runs.
     var controls: [String] {
         before.peers.filter { peer in
             !peer.name.hasPrefix("ours")
@@ -213,7 +213,7 @@ private struct Pair {
         }
     }
 
-    /// How a peer changed, seen from the controls other than itself; by workload and size.
+    /// How a peer changed, relative to the controls other than itself; by workload and size.
     func changes(of peer: String) -> [Change] {
         before.results.filter { $0.peer == peer }.compactMap { series in
             guard let (old, new) = both(series.workload, series.n, peer) else { return nil }

@@ -3,7 +3,7 @@ import Foundation
 import Subprocess
 import SystemPackage
 
-/// Runs other programs to their end.
+/// Runs other programs to completion.
 struct Shell: Sendable {
     /// How a program ended.
     struct Outcome {
@@ -11,24 +11,24 @@ struct Shell: Sendable {
         let output: String
     }
 
-    /// Runs a program, found by PATH. When the task is cancelled, the program gets an interrupt, at which a build ends its
-    /// compilers, and is killed, with all that it started, when it takes longer than ten seconds to end.
+    /// Runs a program, found by PATH. When the task is cancelled, the program is sent an interrupt, upon which a build
+    /// stops its compilers. If it takes longer than ten seconds to exit, it is killed together with its descendants.
     ///
     /// - Parameters:
     ///   - folder: where it runs.
-    ///   - log: the file that takes all that it prints; nil: what it prints is in the outcome, errors are not.
+    ///   - log: the file that receives all output; nil: the standard output is in the outcome, and errors are dropped.
     /// - Throws: ``BenchmarkError`` when it cannot be started, or after an interrupt.
     func run(
         _ command: [String], in folder: String, environment: [String: String] = [:], log: String? = nil
     ) async throws -> Outcome {
         var variables: [Environment.Key: String?] = [:]
         for (name, value) in environment { variables[Environment.Key(stringLiteral: name)] = value }
-        // Set in a hook of git: they would redirect it from the folder to the repository of the hook.
+        // A git hook sets these; they would redirect git from the folder to the hook's repository.
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
             variables.updateValue(nil, forKey: Environment.Key(stringLiteral: name))
         }
         var options = PlatformOptions()
-        options.processGroupID = 0  // its own
+        options.processGroupID = 0  // its own group
         options.teardownSequence = [
             .send(signal: .interrupt, toProcessGroup: true, allowedDurationToNextStep: .seconds(10)),
             .send(signal: .kill, toProcessGroup: true, allowedDurationToNextStep: .seconds(1)),
@@ -72,7 +72,7 @@ struct Shell: Sendable {
         return Outcome(status: Self.status(result.terminationStatus), output: "")
     }
 
-    /// As a shell says it.
+    /// In a shell's notation.
     private static func status(_ termination: TerminationStatus) -> Int32 {
         switch termination {
         case .exited(let status): status
@@ -82,6 +82,6 @@ struct Shell: Sendable {
 }
 
 extension BenchmarkError {
-    /// The run was ended before there was a result.
+    /// The error for a run that ended before there was a result.
     static let interrupted = BenchmarkError("Interrupted: there is no result.", kind: .notMeasured)
 }

@@ -2,7 +2,7 @@ import BenchmarkCore
 public import BenchmarkHarness
 import Foundation
 
-/// Measures two programs side by side, with BASE in two processes, as a ``Trial`` wants it.
+/// Measures two programs side by side, with BASE in two processes, as a ``Trial`` requires.
 public final class SideBySide {
     /// The programs that take part.
     private enum Side: String, CaseIterable {
@@ -21,7 +21,7 @@ public final class SideBySide {
 
     /// Creates a measurement.
     ///
-    /// - Parameter limit: the longest that a sample may take; a process that takes longer is ended.
+    /// - Parameter limit: the longest that a sample may take; a process that takes longer is killed.
     public init(
         base: Program, head: Program, limit: Duration, seed: UInt64, progress: @escaping (String) -> Void
     ) {
@@ -35,23 +35,24 @@ public final class SideBySide {
 
     /// The rows that both programs have, in the order of HEAD, and those that only one of them has.
     public struct Rows: Sendable {
-        /// Of both.
+        /// Rows of both programs.
         public var common: [Row] = []
-        /// Of BASE only: there is nothing to compare them with.
+        /// Rows of BASE only, with nothing to compare them with.
         public var onlyBase: [Row] = []
-        /// Of HEAD only.
+        /// Rows of HEAD only.
         public var onlyHead: [Row] = []
-        /// The metric by which each is compared, where that is not the time.
+        /// The metric by which a row is compared, if that is not the time.
         public var metrics: [Row: ListedWorkload.Metric] = [:]
     }
 
     /// Finds the rows.
     ///
-    /// - Parameter wanted: `name`, all sizes that the programs name; or `name=n`, that size. Nil: all rows.
+    /// - Parameter wanted: `name` for all sizes that the programs list, or `name=n` for that size. Nil: all
+    ///   rows.
     /// - Throws: ``BenchmarkError`` that names what is unknown, or a program that does not answer.
     public func rows(_ wanted: [String]?) async throws -> Rows {
         let chosen = try wanted.map { try $0.map(Self.choice) }
-        // A program from before there was a list can still run what is named with its size.
+        // A program that predates the list can still run a workload that is named with its size.
         let isOptional = chosen?.allSatisfy { $0.n != nil } ?? false
         let (base, head) = (try await list(.base, isOptional), try await list(.head, isOptional))
         for workload in (head ?? []) + (base ?? []) {
@@ -99,7 +100,7 @@ public final class SideBySide {
         return (String(text[..<equals]), n)
     }
 
-    /// Nil: the program has no list, and that is no matter.
+    /// Returns nil if the program has no list and does not need one.
     private func list(_ side: Side, _ isOptional: Bool) async throws -> [ListedWorkload]? {
         let children = Children(programs)
         let answer = try await children.child(side).ask(.list, limit: limit)
@@ -157,7 +158,7 @@ public final class SideBySide {
     private func measure(
         _ rows: [Row], in trial: inout Trial, restart count: Int, _ children: Children
     ) async throws {
-        // In shuffled order, because the first process to start has another place in memory.
+        // In shuffled order, because the memory layout of the first process to start differs.
         for side in Side.allCases.shuffled(using: &random) {
             _ = try await children.child(side)
         }
@@ -182,10 +183,10 @@ public final class SideBySide {
     private struct Failure: Error { let sentence: String }
 
     private func measure(_ row: Row, _ rule: GateRule, _ children: Children) async throws -> Restart {
-        // The first answer of a process holds its start; a long one is warm for the most of itself.
+        // The first sample of a process includes its start-up; a long sample is warm for most of its time.
         var seconds = try await warmUp(row, children)
         if seconds < 0.2 { seconds = try await warmUp(row, children) }
-        // As the first set of processes says, so that the number does not depend on what is compared later.
+        // Taken from the first set of processes, so that the number does not depend on later measurements.
         let rounds = self.rounds[row] ?? rule.rounds(ofSample: seconds)
         self.rounds[row] = rounds
         var restart = Restart()
@@ -201,7 +202,7 @@ public final class SideBySide {
         return restart
     }
 
-    /// Asks each side once.
+    /// Runs each side once.
     ///
     /// - Returns: the seconds of a sample, on average.
     private func warmUp(_ row: Row, _ children: Children) async throws -> Double {
@@ -232,7 +233,7 @@ public final class SideBySide {
         }
     }
 
-    /// Both commits are to do the same work, each time.
+    /// Both commits have to do the same work, every time.
     private func check(_ sample: Sample, of row: Row, _ side: Side) throws {
         let known = checksums[row, default: [:]]
         guard let (other, expected) = known.first(where: { $0.value != sample.checksum }) else {
@@ -247,7 +248,7 @@ public final class SideBySide {
             """, kind: .wrongResult)
     }
 
-    /// One set of processes; one that died is started anew when it is asked again.
+    /// One set of processes; a process that died is restarted when it is used again.
     private final class Children {
         private let programs: [Side: Program]
         private var children: [Side: ChildProcess] = [:]

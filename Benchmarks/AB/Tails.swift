@@ -1,6 +1,6 @@
 import Foundation
 
-/// Exact tails of the two tests that decide here. Neither assumes a distribution of the noise.
+/// Exact tails of the two tests that `ab` and `compare` use. Neither assumes a distribution of the noise.
 package enum Tails {
     /// The probability of at least `successes` heads in `count` throws of a fair coin: the sign test.
     package static func sign(_ successes: Int, of count: Int) -> Double {
@@ -15,8 +15,8 @@ package enum Tails {
         return min(1, tail)
     }
 
-    /// The probability that of all pairs of `m` and `n` values at least `pairs` have the second one above the first,
-    /// when both were drawn from one distribution: the Mann-Whitney test.
+    /// The probability that at least `pairs` of all pairs of `m` and `n` values have the second value above the
+    /// first, if both samples come from one distribution: the Mann-Whitney test.
     ///
     /// - Complexity: O((m·n)²) at most; the counts of orders are Gauss's binomial coefficients.
     package static func mannWhitney(_ pairs: Int, _ m: Int, _ n: Int) -> Double {

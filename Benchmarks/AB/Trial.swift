@@ -1,7 +1,7 @@
 public import BenchmarkHarness
 import Foundation
 
-/// A workload at one size, of which a line of the result tells.
+/// A workload at one size: one line of the result.
 public struct Row: Codable, Sendable, Hashable {
     /// The workload's name.
     public var workload: String
@@ -15,13 +15,13 @@ public struct Row: Codable, Sendable, Hashable {
     }
 }
 
-/// The values of a row in one set of processes: the same number of each, neighbours in time.
+/// The values of a row in one set of processes: equally many of each, close together in time.
 public struct Restart: Codable, Sendable, Hashable {
-    /// Of BASE, by round.
+    /// Values of BASE, by round.
     public var base: [Double]
-    /// Of the second process of BASE.
+    /// Values of the second process of BASE.
     public var again: [Double]
-    /// Of HEAD.
+    /// Values of HEAD.
     public var head: [Double]
 
     /// Creates a restart.
@@ -31,7 +31,7 @@ public struct Restart: Codable, Sendable, Hashable {
         self.head = head
     }
 
-    /// The logarithm of HEAD over both BASE; nil without values that can be divided.
+    /// The logarithm of HEAD over both BASE; nil if there are no values, or none that can be divided.
     var change: Double? { median { log($0.head) - (log($0.base) + log($0.again)) / 2 } }
     /// The logarithm of BASE again over BASE.
     var control: Double? { median { log($0.again) - log($0.base) } }
@@ -55,14 +55,14 @@ public enum Verdict: String, Codable, Sendable {
     case same
     /// Neither, but the interval is too wide to exclude a change that matters.
     case unclear
-    /// BASE differs from itself, so that nothing can be said.
+    /// BASE differs from itself, so nothing can be concluded.
     case controlOff = "control off"
     /// There are no values.
     case failed
 }
 
-/// The course of one `ab`: which rows the next set of processes is to measure, and what the values say. Pure: the same
-/// rules decide over real processes and, in the tests, over synthetic noise.
+/// The state of one `ab`: which rows the next set of processes has to measure, and what the values show. Pure: the
+/// same rules apply to real processes and, in the tests, to synthetic noise.
 public struct Trial: Sendable {
     /// The rule.
     public let rule: GateRule
@@ -89,21 +89,21 @@ public struct Trial: Sendable {
         better = worse
     }
 
-    /// Whether the second pass is going on.
+    /// Whether the second pass is running.
     public var isConfirming: Bool { restarts >= rule.screening }
 
-    /// The rows that the next set of processes is to measure; empty: the trial is over.
+    /// The rows that the next set of processes has to measure; empty: the trial is over.
     public var next: [Row] {
         isConfirming ? chosen.filter(open.contains) : rows.filter { failures[$0] == nil }
     }
 
-    /// A row is not measured any more.
+    /// Stops measuring a row.
     public mutating func fail(_ row: Row, _ reason: String) {
         failures[row] = reason
         open.remove(row)
     }
 
-    /// Takes the values of one set of processes, and decides when it is time for that.
+    /// Takes the values of one set of processes, and decides if a look is due.
     public mutating func add(_ values: [Row: Restart]) {
         let confirms = isConfirming
         for (row, restart) in values where failures[row] == nil && restart.change != nil {
@@ -153,7 +153,7 @@ public struct Trial: Sendable {
         }
     }
 
-    /// Whether the values show, with 95 % each, that it is neither worse nor better.
+    /// Whether the values show, at 95 % each, that the row is neither worse nor better.
     private func isWithin(_ row: Row) -> Bool {
         let changes = (confirmation[row] ?? []).compactMap(\.change)
         return Tails.sign(changes.count { $0 < rule.margin }, of: changes.count) <= 0.05
@@ -162,7 +162,7 @@ public struct Trial: Sendable {
 
     // MARK: Verdicts
 
-    /// The restarts that a row is judged by: those that did not choose it, when it was chosen.
+    /// The restarts by which a row is judged. For a selected row, these exclude the restarts that selected it.
     public func restarts(of row: Row) -> [Restart] { confirmation[row] ?? screening[row] ?? [] }
 
     /// HEAD over BASE, a factor.
@@ -175,7 +175,7 @@ public struct Trial: Sendable {
         Estimate(restarts(of: row).compactMap(\.control))?.map(exp)
     }
 
-    /// The verdict on a row; before the end of the trial, as far as one is known.
+    /// The verdict on a row; before the end of the trial, as far as it is known.
     public func verdict(of row: Row) -> Verdict {
         guard failures[row] == nil, let change = change(of: row) else { return .failed }
         if isControlOff(row) { return .controlOff }
@@ -186,8 +186,8 @@ public struct Trial: Sendable {
         return max(-log(change.low), log(change.high)) < rule.resolution ? .same : .unclear
     }
 
-    /// Whether two processes of BASE differ by more than chance does, and enough to matter. Too few restarts cannot
-    /// show that: the first pass only chooses such a row, and the second one judges.
+    /// Whether the two processes of BASE differ by more than chance, and by enough to matter. Too few restarts cannot
+    /// show that: the first pass only selects such a row, and the second one judges it.
     private func isControlOff(_ row: Row) -> Bool {
         let controls = restarts(of: row).compactMap(\.control)
         guard let median = Estimate.median(controls), abs(median) > rule.suspicion else { return false }

@@ -2,7 +2,7 @@
 // process.
 //
 // The struct is not in jemalloc's public header; its layout is that of 5.2 and 5.3. Counting costs three
-// contended additions for each allocation: so it is a pass of its own, never part of a timed one.
+// contended additions per allocation, so it is a separate pass, never part of a timed one.
 
 #include "allocation_counter.h"
 
@@ -21,7 +21,7 @@ typedef struct {
 
 static _Atomic uint64_t allocations, deallocations, bytes, freed;
 
-// Of the measured loop: what there was when it began, and the sum of what came until its ends.
+// Of the measured loop: the values when it began, and the sum of what was added up to each of its ends.
 static _Atomic uint64_t loops, allocations_before, bytes_before, allocations_within, bytes_within;
 
 static void on_allocation(void *extra, int type, void *result, uintptr_t raw_result, uintptr_t arguments[3])

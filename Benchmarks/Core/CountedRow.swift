@@ -1,12 +1,12 @@
-/// A row whose operations are counted, instruction by instruction, beside being timed.
+/// A row whose operations are counted instruction by instruction, in addition to being timed.
 public struct CountedRow: Sendable {
     /// The workload.
     public let workload: Workload
     /// The peer: ours, in one of its forms.
     public let peer: String
 
-    /// Creates a row; nil: the workload is compared by something else than the time of its operations, or nearly all
-    /// that it executes is work that is not ours.
+    /// Creates a row; nil: the workload is not compared by the time of its operations, or nearly everything it executes is
+    /// not our code.
     public init?(_ workload: Workload, peer: String) {
         guard workload.metric == .throughput || Self.alsoCounted.contains(workload.id),
             !Self.uncounted.contains(workload.id)
@@ -15,17 +15,18 @@ public struct CountedRow: Sendable {
         self.peer = peer
     }
 
-    /// An operation that waits in a queue and runs, while its memory is looked at once for all.
+    /// An operation that is queued and then runs, although the row measures the memory of all of them together.
     private static let alsoCounted: Set = ["W20-queued"]
 
-    /// Nothing; operations that spin, search, sort, draw or read; the start and the end of threads, which are the kernel's.
+    /// No work at all; operations that spin, search, sort, draw or read; starting and ending threads, which is the kernel's
+    /// work.
     private static let uncounted: Set = ["W0", "W17", "W18-pareto", "W18-tree", "W25", "R1", "R2", "R3"]
 
     /// The name in the record, "W3 ours".
     public var name: String { "\(workload.id) \(peer)" }
 
-    /// The size of the sample that is counted: large enough that the fixed costs of a sample hardly show, and small,
-    /// because callgrind makes a program fifty times slower.
+    /// The size of the sample that is counted: large enough that the fixed costs of a sample hardly show, and small because
+    /// callgrind makes a program fifty times slower.
     public var n: Int {
         if let size = Self.size[workload.id] { return size }
         if workload.sizes.contain(Self.usualSize) { return Self.usualSize }
@@ -44,7 +45,7 @@ public struct CountedRow: Sendable {
 
     /// Whether the cost of an operation depends on the size: then only equal sizes can be compared.
     public var dependsOnSize: Bool {
-        // An actor's callers and the threads of a model are a fixed part, which a small sample shows.
+        // The callers of an actor and the threads of a model are a fixed cost, which shows in a small sample.
         ["W24-actor", "W24-actor-main", "W22-threads", "W7"].contains(workload.id)
             || workload.subject == .libraries && !isOfThreads
     }
@@ -52,19 +53,19 @@ public struct CountedRow: Sendable {
     /// Whether the size is a number of threads, which share a fixed number of operations.
     public var isOfThreads: Bool { n == 1 }
 
-    /// Whether one of the paths is covered that everything else is made of.
+    /// Whether the row covers one of the paths that everything else is made of.
     public var isHotPath: Bool { Self.hotPaths.contains(name) }
 
-    /// Submit, spawn, chain, fork; a child of a group, a step of a cascade, a composite; a command done and undone; a
-    /// model transaction; a trigger let in and refused; a Swift task, a timer.
+    /// Submit, spawn, chain, fork; a child of a group, a step of a cascade, a composite; a command executed and undone; a
+    /// model transaction; an accepted and a refused trigger; a Swift task, a timer.
     private static let hotPaths: Set = [
         "W1 ours", "W3 ours", "W6 ours", "W9 ours", "W5 ours", "W6-cascade ours", "W15-rebuild ours",
         "W21-execute ours", "W21-undo ours", "W22-commit ours", "W23-open ours", "W23-closed ours",
         "W24-tasks ours", "W27-set ours",
     ]
 
-    /// How far a count may be off, as a share, and the reason where that is more than a hundredth: threads decide at run
-    /// time which of them does the work.
+    /// The tolerance of a count, as a share, and the reason if that is more than a hundredth: threads decide at run time
+    /// which of them does the work.
     public var band: (share: Double, reason: String?) {
         for (ids, share, reason) in Self.wide where ids.contains(workload.id) { return (share, reason) }
         return (0.01, nil)

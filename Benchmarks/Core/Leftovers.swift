@@ -1,8 +1,7 @@
-/// The bytes that runs of a workload leave, one after the other.
+/// The bytes that successive runs of a workload leave allocated.
 ///
-/// The storage of a scheduler's queues follows the load, and goes up and down between a few levels; what is lost is lost in
-/// each run. So nothing is lost where memory comes back to a level at which it was before; else the middle one of many
-/// runs counts.
+/// The storage of a scheduler's queues follows the load, and moves between a few levels; a leak grows with every run. So
+/// nothing is lost if memory returns to an earlier level; otherwise the median of many runs counts.
 public struct Leftovers {
     private static let most = 25
 
@@ -13,14 +12,14 @@ public struct Leftovers {
     /// Nothing has run yet.
     public init() {}
 
-    /// Adds a run, by the bytes that it allocated and did not free, fewer than 0 where it freed older ones.
+    /// Adds a run, given the bytes that it allocated and did not free; negative if it freed older ones.
     public mutating func add(_ bytes: Int) {
         left.append(bytes)
         level += bytes
         levels.insert(level)
     }
 
-    /// Whether another run could tell more.
+    /// Whether another run could add information.
     public var isOpen: Bool { isRising && left.count < Self.most }
 
     /// The bytes that each run leaves.

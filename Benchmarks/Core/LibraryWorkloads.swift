@@ -1,6 +1,6 @@
 /// The workloads of Commands, Transactions and Actions, in the order of the report.
 ///
-/// Nothing that one could install instead does the same, so the peers are written by hand, as a user would do it.
+/// No library that one could install does the same, so the peers are hand-written, as a user would write them.
 let libraryWorkloads: [Workload] = [
     Workload(
         id: "W16-last", title: "Rollback, last step",
@@ -148,13 +148,13 @@ let libraryWorkloads: [Workload] = [
 extension Workload {
     // MARK: W16, W21
 
-    /// Extends the trace by a step that is done, or taken back: no two steps can change places unseen.
+    /// Extends the trace by a step that is executed or undone; the order of any two steps affects the result.
     @inlinable
     public static func trace(_ before: UInt64, _ step: UInt64) -> UInt64 {
         (before << 7 | before >> 57) &+ step
     }
 
-    /// Which step of W16 fails; those before it are taken back.
+    /// The step of W16 that fails; the steps before it are undone.
     public static func failingStep(_ workload: String, of steps: Int) -> Int {
         workload == "W16-half" ? steps / 2 : steps - 1
     }
@@ -189,7 +189,7 @@ extension Workload {
             if workload != "W21-execute" && workload != "W21-invoker" { trace = takenBack(all, after: trace) }
             if workload == "W21-redo" || workload == "W21-now" { trace = done(all, after: trace) }
         }
-        // Changes that are done at the end are in the model.
+        // Changes that are in effect at the end are in the model.
         let areDone = workload != "W21-undo" && workload != "W21-memory"
         return trace &+ (areDone ? UInt64(histories) &* sumOfMarks(changes) : 0)
     }
@@ -205,16 +205,17 @@ extension Workload {
     /// The transactions of one sample of W22-threads, whatever the number of threads: divisible by all of them.
     public static let transactionsOfAllThreads = 1_600
 
-    /// The transactions of one sample that change so many keys each.
+    /// The transactions of one sample, if each changes this many keys.
     public static func transactions(changing keys: Int) -> Int { max(4, 4_000 / keys) }
 
-    /// The key that a transaction changes in its turn: a prime number apart, so that they lie scattered.
+    /// The key that a transaction changes at one of its steps: a prime number apart, so that the keys are
+    /// scattered.
     @inlinable
     public static func key(_ turn: Int, of transaction: Int) -> Int {
         (transaction &+ turn &* 37) % keysOfModel
     }
 
-    /// Returns the checksum of a model: none of its values can change places with another unseen.
+    /// Returns the checksum of a model; swapping any two different values changes it.
     @inlinable
     public static func checksum(ofModel values: some Sequence<UInt64>) -> UInt64 {
         values.enumerated().reduce(0) { $0 &+ $1.element &* UInt64(2 * $1.offset + 1) }

@@ -1,7 +1,7 @@
 import Glibc
 
-/// The workloads of operations that take time, in the order of the report: as many of the same length, and of lengths
-/// that differ; and the life of a pool.
+/// The workloads of operations that take time, in the order of the report: of equal length, and of varying lengths; and
+/// the life of a pool.
 let loadWorkloads: [Workload] = [
     Workload(
         id: "W17", title: "Grain size",
@@ -54,8 +54,8 @@ extension Workload {
     /// The CPUs that are online.
     public static let cpus = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
 
-    /// The operations of one sample of W17, of about `grain_ns` each: the same work for each CPU of a machine, small or
-    /// large.
+    /// The operations of one sample of W17, of about `grain_ns` each: the same work per CPU, on a small machine or a
+    /// large one.
     public static func grains(of grain_ns: Int) -> Int {
         cpus * min(2_500, max(20, 2_000_000 / grain_ns))
     }
@@ -78,7 +78,8 @@ extension Workload {
     public static let stepsOfNode = 1_000
 }
 
-/// The tree of W18-tree, whose shape follows from the numbers of its nodes alone: nobody can share it out beforehand.
+/// The tree of W18-tree, whose shape follows from the numbers of its nodes alone, so the work cannot be divided
+/// beforehand.
 ///
 /// Source: Olivier et al., UTS: An Unbalanced Tree Search Benchmark (2006), binomial trees; with a mixer for SHA-1.
 public struct UnbalancedTree: Sendable {
@@ -89,13 +90,13 @@ public struct UnbalancedTree: Sendable {
     /// The sum of the numbers of its nodes.
     public let checksum: UInt64
 
-    /// The number of the root: of the tree in which 64 branches have 5,632 nodes below them.
+    /// The number of the root: that of a tree whose 64 branches have 5,632 nodes below them.
     public static let root: UInt64 = 17
 
-    /// How many branches a node has: eight or none, so that a branch of the root has some 50 nodes in the mean.
+    /// The number of branches of a node: eight or none, so that a branch of the root has some 50 nodes on average.
     @inlinable
     public static func branches(of node: UInt64) -> Int {
-        // 49/400 of all numbers; the mean of the branches is 0.98, less than 1.
+        // 49/400 of all numbers; the mean number of branches is 0.98, less than 1.
         node % 400 < 49 ? 8 : 0
     }
 
@@ -105,7 +106,7 @@ public struct UnbalancedTree: Sendable {
         Workload.mixed(node ^ Workload.mark(index))
     }
 
-    /// The tree whose root has so many branches.
+    /// The tree whose root has this many branches.
     ///
     /// - Complexity: O(nodes) for the first time, O(1) after that.
     public static func of(branches: Int) -> UnbalancedTree {

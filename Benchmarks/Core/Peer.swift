@@ -1,22 +1,22 @@
 /// An implementation that a user would pick, behind one interface: it runs workloads.
 ///
-/// A peer lives in a process of its own and is asked by one thread at a time.
+/// A peer lives in its own process, and is used by one thread at a time.
 public protocol Peer: AnyObject, SendableMetatype {
     /// The name on the command line, in JSON and in the report.
     static var name: String { get }
-    /// The version of the library, as far as it tells.
+    /// The version of the library, as far as the library reports one.
     static var version: String { get }
     /// The adapter's file, relative to the root of the repository: the report links to it.
     static var source: String { get }
-    /// Why the peer is not in this build, and the way out, in one sentence; nil: it is.
+    /// Why the peer is not in this build, and how to change that, in one sentence; nil: it is.
     static var missing: String? { get }
 
-    /// Describes the peer's work in a workload, where its name and its file do not tell: in a few words, with what it leaves out.
+    /// Describes the peer's form of a workload, if its name and its file do not: in a few words, with what it leaves out.
     static func form(_ workload: String) -> String?
 
     /// Why the peer cannot run a workload, in one sentence; nil when it can.
     static func notApplicable(_ workload: String) -> String?
-    /// The largest size that ends in time; nil: any.
+    /// The largest size that finishes in time; nil: any.
     static func largest(_ workload: String) -> Int?
 
     /// Creates the pool with its threads.
@@ -31,7 +31,7 @@ public protocol Peer: AnyObject, SendableMetatype {
     ///   - n: the size, as in ``Workload/quick``.
     func run(_ workload: String, n: Int) throws -> Sample
 
-    /// Whether all that it has given up is freed: nothing waits for a grace period.
+    /// Whether everything that the peer has retired is freed: nothing waits for a grace period.
     var isReclaimed: Bool { get }
 
     /// Joins the threads; the peer is not used afterwards.
@@ -42,12 +42,12 @@ extension Peer {
     /// Nil: the peer is in this build.
     public static var missing: String? { nil }
 
-    /// Returns nil: the name tells.
+    /// Returns nil: the name says enough.
     public static func form(_ workload: String) -> String? { nil }
 
     /// Any size.
     public static func largest(_ workload: String) -> Int? { nil }
 
-    /// Nothing is given up for later.
+    /// Nothing is retired.
     public var isReclaimed: Bool { true }
 }

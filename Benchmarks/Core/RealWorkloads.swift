@@ -39,11 +39,11 @@ extension Workload {
     /// The parts that R1 sorts, and the pieces of each level of merges: a power of 2.
     public static let piecesOfSort = 64
 
-    /// The number that is to be sorted, by its place.
+    /// The number to sort at a given place.
     @inlinable
     public static func numberToSort(_ place: Int) -> UInt64 { mixed(UInt64(place)) }
 
-    /// Returns what a number adds to the checksum of R1, in whatever place: no other number can make up for a lost one.
+    /// Returns what a number adds to the checksum of R1, wherever it is: no other number can make up for a lost one.
     @inlinable
     public static func worth(ofSorted number: UInt64) -> UInt64 { mixed(number) }
 
@@ -63,7 +63,7 @@ extension Workload {
 
 /// The picture of R2.
 public enum Mandelbrot {
-    /// The most steps of a point; those that are left then are taken for points of the set.
+    /// The most steps of a point; points that have not escaped by then count as points of the set.
     public static let steps = 200
 
     /// How many steps the point takes to leave a circle of radius 2.
@@ -95,7 +95,7 @@ public enum Texts {
     /// The words of each file.
     public static let inFile = 4_000
 
-    /// How many words there are that differ. The first of them are much more frequent than the last.
+    /// The number of different words. The first of them are much more frequent than the last.
     static let vocabulary = 400
 
     /// The text of a file: words of small letters, a space or an end of line after each.
@@ -108,13 +108,13 @@ public enum Texts {
         return text
     }
 
-    /// Which word it is; its square root is evenly distributed.
+    /// The index of a word; its square root is evenly distributed.
     private static func word(_ place: Int, ofFile file: Int) -> Int {
         let random = Int(Workload.mixed(UInt64(file * inFile + place)) % UInt64(vocabulary * vocabulary))
         return vocabulary - 1 - Int(Double(random).squareRoot())
     }
 
-    /// Of two to nine letters; no two words are alike.
+    /// A spelling of two to nine letters; no two words are alike.
     private static func spelling(_ word: Int) -> [UInt8] {
         let letters = [UInt8](UInt8(ascii: "a")...UInt8(ascii: "z"))
         let first = [letters[word % 26], letters[word / 26 % 26]]
@@ -122,7 +122,7 @@ public enum Texts {
         return first + (0..<Int(random % 8)).map { letters[Int(random >> (8 + 5 * UInt64($0))) % 26] }
     }
 
-    /// Adds a letter to the hash of a word, which stands for the word in a table.
+    /// Adds a letter to the hash of a word, which represents the word in a table.
     ///
     /// Source: Fowler, Noll, Vo: FNV-1a.
     @inlinable
@@ -130,7 +130,7 @@ public enum Texts {
         (hash ^ UInt64(letter)) &* 0x100_0000_01B3
     }
 
-    /// The hash of no letter.
+    /// The hash of an empty word.
     public static let hashOfNothing: UInt64 = 0xCBF2_9CE4_8422_2325
 
     /// Returns the checksum of a table.

@@ -1,14 +1,15 @@
 /// A peer's result of one run of a workload: the raw figures, from which every estimate is computed.
 public struct Sample: Codable, Sendable {
-    /// From the first submission until the last operation had run; the checks come after the clock stopped.
+    /// From the first submission until the last operation has run; the checks come after the clock has stopped.
     public var nanoseconds: UInt64
     /// How many operations ran in that time.
     public var operations: Int
-    /// The checksum that the operations computed; a sample counts only when it is ``Workload/expectedChecksum``.
+    /// The checksum that the operations computed; a sample counts only if it equals
+    /// ``Workload/expectedChecksum``.
     public var checksum: UInt64
-    /// One latency per operation, in the order in which they were due; empty where none is measured.
+    /// One latency per operation, in the order in which they were due; empty if latencies are not measured.
     public var latencies_ns: [UInt64]
-    /// Costs beside the time, by a name that ends in its unit.
+    /// Costs other than time, by a name that ends in its unit.
     public var extra: [String: Double]
 
     /// Creates a sample.
@@ -23,7 +24,7 @@ public struct Sample: Codable, Sendable {
         self.extra = extra
     }
 
-    /// Reads a sample: of what a child leaves out there was none.
+    /// Reads a sample; a field that a child leaves out has its default.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         nanoseconds = try container.decode(UInt64.self, forKey: .nanoseconds)

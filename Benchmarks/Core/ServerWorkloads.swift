@@ -1,4 +1,4 @@
-/// The workloads of what a server puts on a scheduler, in the order of the report: bodies that block, Swift
+/// The workloads that a server puts on a scheduler, in the order of the report: bodies that block, Swift
 /// tasks, priorities, timers, requests.
 let serverWorkloads: [Workload] = [
     Workload(
@@ -146,7 +146,7 @@ private func tasks(_ id: String, _ title: String, _ sentence: String) -> Workloa
 extension Workload {
     // MARK: W24
 
-    /// Whether the task that makes the others is one of the main actor.
+    /// Whether the task that creates the others belongs to the main actor.
     public static func isFromMainActor(_ workload: String) -> Bool { workload.hasSuffix("-main") }
 
     /// The tasks that call the actor of W24.
@@ -154,7 +154,7 @@ extension Workload {
 
     // MARK: W19
 
-    /// How long each blocker of W19 blocks, and how long something is due meanwhile.
+    /// How long each blocker of W19 blocks, and for how long operations are due meanwhile.
     public static func blocking_ns(blockers: Int) -> Int {
         blockers >= 300 ? 2_000_000_000 : blockers >= 60 ? 150_000_000 : 50_000_000
     }
@@ -167,7 +167,7 @@ extension Workload {
         blocking_ns(blockers: blockers) / betweenStarts_ns
     }
 
-    /// Whether W19 looks a second later how many threads are left; where it is long anyhow.
+    /// Whether W19 counts the remaining threads a second later; done where the sample is long anyway.
     public static func countsThreadsLater(blockers: Int) -> Bool { blockers >= 300 }
 
     static func secondsOfBlocking(_ blockers: Int) -> Double {
@@ -183,18 +183,18 @@ extension Workload {
     /// The operations of high priority of one sample of W26.
     public static let urgentOperations = 200
 
-    /// How long after the first was set the timers of W27-fire are due.
+    /// The time from setting the first timer of W27-fire until the timers are due.
     public static func untilDue_ns(timers: Int) -> Int { 10_000_000 + 4_000 * timers }
 
-    /// The requests of one sample of R4, of all connections.
+    /// The requests of one sample of R4, over all connections.
     public static let requests = 4_800
 
     /// The least time that the requests take: two turns of an event loop each.
     static let leastSecondsOfRequests = Double(requests) * 10e-6
 
-    /// One request in so many of R4-mixed blocks.
+    /// In R4-mixed, one request in this many blocks.
     public static let betweenBlockingRequests = 50
 
-    /// For how many microseconds it blocks its thread.
+    /// How many microseconds such a request blocks its thread.
     public static let blockingRequest_us = 2_000
 }

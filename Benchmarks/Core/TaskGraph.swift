@@ -1,8 +1,8 @@
-/// The graphs of W8: what runs after what. Nodes are numbered so that each comes after those that it waits for.
+/// The graphs of W8: which node runs after which. Nodes are numbered so that each comes after its predecessors.
 public struct TaskGraph: Sendable {
-    /// By node, for which nodes it waits, ascending.
+    /// By node, the nodes that it waits for, ascending.
     public let predecessors: [[Int]]
-    /// By node, which nodes wait for it, ascending.
+    /// By node, the nodes that wait for it, ascending.
     public let successors: [[Int]]
 
     /// The number of nodes.
@@ -41,7 +41,7 @@ public struct TaskGraph: Sendable {
             })
     }
 
-    /// Levels of the same width; each node waits for one to three of the level before.
+    /// Levels of equal width; each node waits for one to three nodes of the previous level.
     private static func levels(_ count: Int) -> TaskGraph {
         let width = Workload.widthOfLevel
         return TaskGraph(
@@ -61,7 +61,7 @@ extension Workload {
     /// The operations of each level of W8-levels.
     public static let widthOfLevel = 32
 
-    /// Scatters a number over all 64 bits; no two numbers become one.
+    /// Scatters a number over all 64 bits; distinct numbers stay distinct.
     ///
     /// Source: the finaliser of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
     @inlinable

@@ -10,25 +10,25 @@ public struct Workload: Sendable {
         case cost
     }
 
-    /// The subject of the work, which decides which peers there can be.
+    /// The subject of the work, which decides which peers are possible.
     public enum Subject: String, Sendable, CaseIterable {
         /// The scheduler: closures, tasks and timers, and when and where they run.
         case scheduler
-        /// The layer on it: operations that are groups, cascades, can be cancelled and done again.
+        /// The layer on the scheduler: operations that are groups and cascades, and that can be cancelled and redone.
         case operations
-        /// The use that commands, model transactions and actions make of them: peers are written by hand.
+        /// Commands, model transactions and actions; their peers are hand-written.
         case libraries
     }
 
-    /// Which sizes it takes.
+    /// The sizes that a workload accepts.
     public enum Sizes: Sendable {
         case from(Int)
         case range(ClosedRange<Int>)
         case divisors(of: Int)
-        /// From the first one on.
+        /// Powers, from the first one on.
         case powers(of: Int)
 
-        /// Each is a thread's.
+        /// Sizes that are a number of threads.
         static let threads = range(1...1_000)
 
         /// Whether `size`, which is at least 1, is one of them.
@@ -67,11 +67,11 @@ public struct Workload: Sendable {
     public let metric: Metric
     /// The subject of the work.
     public let subject: Subject
-    /// Which sizes it takes.
+    /// The sizes that it accepts.
     public let sizes: Sizes
-    /// The sizes of a run of minutes.
+    /// The sizes of a run that takes minutes.
     public let quick: [Int]
-    /// The sizes of a run of seconds, which only checks the results.
+    /// The sizes of a run that takes seconds, which only checks the results.
     public let smoke: [Int]
     /// The sizes of a run for publication.
     public let thorough: [Int]
@@ -79,7 +79,7 @@ public struct Workload: Sendable {
     public let expectedChecksum: @Sendable (Int) -> UInt64
     /// The operations of a sample, by size.
     public let operations: @Sendable (Int) -> Int
-    /// The seconds that a sample takes on any peer, because its operations come at fixed times, by size.
+    /// The least seconds that a sample takes on any peer, because its operations come at fixed times; by size.
     public let leastSeconds: @Sendable (Int) -> Double
 
     init(
@@ -106,8 +106,8 @@ public struct Workload: Sendable {
 }
 
 extension Workload {
-    /// Whether what is left of its allocations, to the byte, is counted for ours: nothing of a cancelled or finished
-    /// tree may stay, nor of a history that is gone.
+    /// Whether the bytes that remain allocated are counted exactly for ours: nothing may remain of a cancelled or finished
+    /// tree, or of a history that is gone.
     public static func findsLeftovers(_ workload: String) -> Bool {
         workload.hasPrefix("W14-") || workload.hasPrefix("W20-") || workload == "W21-memory"
     }
@@ -115,13 +115,13 @@ extension Workload {
     /// The first part of the identifier: W14 of W14-50.
     public var family: String { String(id.prefix { $0 != "-" }) }
 
-    /// Whether more worker threads are to make it faster.
+    /// Whether more worker threads should make it faster.
     public var scales: Bool {
         ["W1", "W3", "W5", "W9", "W10", "W18-tree", "R1", "R2", "R3"].contains(id)
     }
 
-    /// Whether a sample keeps an object of a kilobyte or more for each operation: however long it takes, the first one of a
-    /// process measures how memory is faulted in.
+    /// Whether a sample keeps an object of a kilobyte or more for each operation: however long it takes, the first sample
+    /// of a process measures page faults.
     public var fillsMemory: Bool { family == "W24" }
 
     /// Whether it is a workload of Commands, Transactions or Actions.
@@ -129,7 +129,7 @@ extension Workload {
         libraryWorkloads.contains { $0.id == workload }
     }
 
-    /// Whether it is a workload of what a server puts on a scheduler.
+    /// Whether it is a workload of the kind that a server puts on a scheduler.
     public static func isOfServers(_ workload: String) -> Bool {
         serverWorkloads.contains { $0.id == workload }
     }
@@ -144,26 +144,25 @@ extension Workload {
     /// The time between two of them.
     public static let betweenSubmissions_ns = 250_000
 
-    /// How long each operation is that keeps the pool of W4 busy.
+    /// The length of each operation that keeps the pool of W4 busy.
     public static let busy_ns = 50_000
 
     /// The stages of W7 at this width: 1,000 × 10, 100 × 100, 10 × 10,000.
     public static func stages(ofWidth width: Int) -> Int { max(10, 10_000 / width) }
 
-    /// The steps of the composite that W15 does again.
+    /// The steps of the composite that W15 redoes.
     public static let stepsOfOneRun = 10
 
     /// The steps of a small cascade.
     public static let stepsOfSmallOne = 5
 
-    /// How many operations of W14 have begun when it is cancelled, by the identifier's end.
+    /// How many operations of W14 have begun when it is cancelled, taken from the end of the identifier.
     public static func started(_ workload: String, of count: Int) -> Int {
         let percent = workload.split(separator: "-").last.flatMap { Int($0) } ?? 0
         return count * percent / 100
     }
 
-    /// The value that operation `index` writes: all bits depend on the index, so that two errors do not
-    /// cancel in the sum.
+    /// The value that operation `index` writes: all bits depend on the index, so that two errors do not cancel in the sum.
     @inlinable
     public static func mark(_ index: Int) -> UInt64 {
         (UInt64(truncatingIfNeeded: index) &+ 1) &* 0x9E37_79B9_7F4A_7C15
@@ -181,8 +180,8 @@ extension Workload {
         return now
     }
 
-    /// How many operations the fork-join computation of the Fibonacci number of `n` spawns: two for every
-    /// call with `n` of at least 2.
+    /// How many operations the fork-join computation of the Fibonacci number of `n` spawns: two for every call with `n` of
+    /// at least 2.
     public static func spawnsOfFibonacci(_ n: Int) -> Int {
         n < 2 ? 0 : 2 * Int(fibonacci(n + 1) - 1)
     }

@@ -1,4 +1,4 @@
-/// Every workload, in the order of the report; W0 is the control and stands first.
+/// Every workload, in the order of the report; W0 is the control and comes first.
 public let workloads: [Workload] =
     operationWorkloads + loadWorkloads + serverWorkloads + realWorkloads + libraryWorkloads
 

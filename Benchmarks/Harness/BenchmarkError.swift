@@ -4,9 +4,9 @@ public struct BenchmarkError: Error, CustomStringConvertible, Hashable {
     public enum Kind: Int32, Sendable {
         /// The arguments, or a file that they name.
         case usage = 64
-        /// Something was not measured; what was is kept.
+        /// Something was not measured; completed measurements are kept.
         case notMeasured = 1
-        /// A peer computed something else: no figure of the run is worth anything.
+        /// A peer computed a wrong result: no figure of the run is valid.
         case wrongResult = 2
     }
 

@@ -2,14 +2,14 @@ import Foundation
 
 /// A profile by callgrind: the costs of each function without its callees, and how often each function was called.
 ///
-/// The format is that of valgrind's manual, "Callgrind Format Specification": lines `ob=`, `fn=` say whose costs follow,
-/// `cob=`, `cfn=` and `calls=` say of a call that the next line's costs are the callee's; a name is given once, with a
-/// number, and by the number afterwards.
+/// The format is that of valgrind's manual, "Callgrind Format Specification". Lines `ob=` and `fn=` name the function
+/// whose costs follow; `cob=`, `cfn=` and `calls=` say that the next line's costs are those of a callee. A name is
+/// spelled out once, with a number, and later referred to by that number.
 package struct CallgrindProfile {
     package struct Function: Hashable {
         /// The file name of the program or library.
         package let object: String
-        /// The symbol; of a recursive call without callgrind's mark.
+        /// The symbol; for a recursive call, without callgrind's suffix.
         package let name: String
 
         package init(object: String, name: String) {
@@ -25,14 +25,14 @@ package struct CallgrindProfile {
     }
 
     package private(set) var costs: [Function: Cost] = [:]
-    /// Calls by the function that was called, without those that an allocator makes.
+    /// Calls by callee, without those that an allocator makes.
     package private(set) var calls: [String: Int] = [:]
 
     package init() {}
 
-    /// Adds what a file says.
+    /// Adds the costs in a file.
     ///
-    /// - Throws: ``BenchmarkError`` when it is no such file.
+    /// - Throws: ``BenchmarkError`` when the file is not a profile.
     package mutating func add(_ text: String) throws {
         var (objects, names): ([Substring: String], [Substring: String]) = ([:], [:])
         var (object, called) = ("", "")
@@ -45,7 +45,7 @@ package struct CallgrindProfile {
             switch first {
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"),
                 UInt8(ascii: "*"):
-                // position, instructions, atomics; what is 0 at the end is left out
+                // position, instructions, atomics; trailing zeros are omitted
                 if isCall {
                     isCall = false
                     continue
@@ -59,7 +59,7 @@ package struct CallgrindProfile {
                 function = Function(
                     object: object, name: Self.symbol(Self.resolve(line.dropFirst(3), &names)))
             case UInt8(ascii: "c") where line.hasPrefix("cob="):
-                _ = Self.resolve(line.dropFirst(4), &objects)  // a name may be given here for the first time
+                _ = Self.resolve(line.dropFirst(4), &objects)  // a name may be introduced here
             case UInt8(ascii: "c") where line.hasPrefix("cfn="):
                 called = Self.symbol(Self.resolve(line.dropFirst(4), &names))
             case UInt8(ascii: "c") where line.hasPrefix("calls="):
@@ -93,7 +93,7 @@ package struct CallgrindProfile {
         path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[path.index(after: $0)...]) } ?? path
     }
 
-    /// Without the number of a recursion, "name'2".
+    /// A symbol without the number of a recursion, "name'2".
     private static func symbol(_ name: String) -> String {
         guard let mark = name.utf8.lastIndex(of: UInt8(ascii: "'")),
             Int(name[name.index(after: mark)...]) != nil

@@ -3,10 +3,10 @@ import Subprocess
 import Synchronization
 import SystemPackage
 
-/// The coordinator's side of one child: asks, waits with a time limit, and kills what does not answer.
+/// The coordinator's side of one child: sends requests, waits with a time limit, and kills a child that does not answer.
 ///
-/// The child has a process group of its own: Ctrl-C is for the coordinator alone, and whatever a child has started ends
-/// with it. One task asks at a time.
+/// The child has its own process group: Ctrl-C reaches only the coordinator, and everything that a child has started ends
+/// with it. Only one task sends requests at a time.
 public final class ChildProcess: Sendable {
     /// How a request ended.
     public enum Outcome: Sendable {
@@ -14,11 +14,11 @@ public final class ChildProcess: Sendable {
         case answered(Response)
         /// No answer within the time limit; the child has been killed.
         case timedOut
-        /// The child ended, or was killed because the asking task was cancelled.
+        /// The child ended, or was killed because the requesting task was cancelled.
         case died
     }
 
-    /// A line for the child, and where its answer goes: nil when the child has ended.
+    /// A line for the child, and the continuation for its answer: nil when the child has ended.
     private struct Question: Sendable {
         let line: String
         let answer: CheckedContinuation<String?, Never>
@@ -32,7 +32,7 @@ public final class ChildProcess: Sendable {
 
     /// Starts `program` with arguments.
     ///
-    /// - Parameter environment: what is added to this process's.
+    /// - Parameter environment: additions to this process's environment.
     /// - Throws: ``BenchmarkError`` when the program cannot be started.
     public init(program: String, arguments: [String], environment: [String: String] = [:]) async throws {
         var options = PlatformOptions()
@@ -76,10 +76,10 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// Whether the child can be asked.
+    /// Whether the child accepts requests.
     public var isAlive: Bool { !isOver.load(ordering: .relaxed) }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request, and waits for the answer.
     public func ask(_ request: Request, limit: Duration) async -> Outcome {
         guard isAlive, let data = try? JSONEncoder().encode(request) else { return .died }
         let line = String(decoding: data, as: UTF8.self) + "\n"
@@ -101,7 +101,7 @@ public final class ChildProcess: Sendable {
         case cancelled
     }
 
-    /// Returns the first of answer, timeout and cancellation. A child that is late is killed: then its answer is there, too.
+    /// Returns the first of answer, timeout and cancellation. A late child is killed, which also yields an answer.
     private func answer(to line: String, limit: Duration) async -> Answer {
         await withTaskGroup(of: Answer.self) { group in
             group.addTask { [questions] in
@@ -125,7 +125,7 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// Kills the child, and what it has started; returns when it has ended.
+    /// Kills the child and everything it has started; returns when the child has ended.
     public func end() async {
         isOver.store(true, ordering: .relaxed)
         questions.finish()

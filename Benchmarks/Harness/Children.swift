@@ -25,7 +25,7 @@ final class Children {
         let peer = name == Coordinator.again ? "ours" : name
         var arguments = ["child", "--peer", peer, "--threads", "\(threads)"]
         if count == .allocations { arguments.append("--count-allocations") }
-        // jemalloc counts what a thread's cache holds as live.
+        // jemalloc counts the memory in a thread's cache as live.
         let theirs = ProcessInfo.processInfo.environment["MALLOC_CONF"].map { $0 + "," } ?? ""
         let environment = count == .liveBytes ? ["MALLOC_CONF": theirs + "tcache:false"] : [:]
         let child = try await ChildProcess(program: program, arguments: arguments, environment: environment)

@@ -3,8 +3,8 @@ import Foundation
 extension RunDocument {
     /// How many times longer a peer takes than a reference (`ours`), at one size of one workload.
     ///
-    /// Values of the same restart and round are neighbours in time, so they are paired: the figure of a
-    /// restart is the median of its rounds' log ratios, the estimate is over the restarts. (Ratios of
+    /// Values of the same restart and round were measured close together in time, so they are paired: the figure of
+    /// a restart is the median of its rounds' log ratios, and the estimate is over the restarts. (Ratios of
     /// separately measured medians gave false alarms in a quarter of all A/A comparisons.)
     public func ratio(_ workload: String, n: Int, peer: String, to reference: String = "ours") -> Estimate? {
         guard let theirs = series(workload, n: n, peer: peer),
@@ -28,7 +28,7 @@ extension RunDocument {
         slope(workload, peer: peer) { Estimate.median($0.values) }
     }
 
-    /// As ``slope(_:peer:)``, of the CPU time: what else runs on the machine makes long samples slower than short
+    /// Like ``slope(_:peer:)``, for the CPU time: other load on the machine makes long samples slower than short
     /// ones, and does not show here.
     public func slopeOfCPUTime(_ workload: String, peer: String) -> Double? {
         slope(workload, peer: peer) { $0.counts["cpu_ns_per_op"] }
@@ -53,8 +53,8 @@ extension RunDocument {
 }
 
 extension RunDocument.Series {
-    /// By restart, the median over its rounds of the logarithm of this value over the other's of the same round; nil
-    /// where a restart has no such pair.
+    /// By restart, the median over its rounds of the logarithm of this value over the other's value of the same
+    /// round; nil if a restart has no such pair.
     public func logRatios(to other: RunDocument.Series) -> [Double?] {
         zip(restarts, other.restarts).map { Estimate.median($0.logRatios(to: $1)) }
     }

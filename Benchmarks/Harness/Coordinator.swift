@@ -1,11 +1,10 @@
 public import BenchmarkCore
 import Foundation
 
-/// Runs a plan: one child process for each peer, all warm, asked in turn.
+/// Runs a plan: one child process for each peer, all warm, measured in turn.
 ///
-/// Interleaving in shuffled order is what makes the figures comparable on a machine whose speed drifts:
-/// whatever happens, it happens to neighbours. A second child of ours, `ours-again`, takes part like a peer:
-/// its ratio should be 1.
+/// Interleaving in shuffled order makes the figures comparable on a machine whose speed drifts: a disturbance affects
+/// neighbouring samples alike. A second child of ours, `ours-again`, takes part like a peer: its ratio should be 1.
 public final class Coordinator {
     /// The name of the A/A row.
     public static let again = "ours-again"
@@ -20,8 +19,8 @@ public final class Coordinator {
     /// Creates a coordinator.
     ///
     /// - Parameters:
-    ///   - document: of the run: a new one, or that of a run which was interrupted.
-    ///   - program: the path of the program that serves a peer when it is called with `child`.
+    ///   - document: the document of the run: a new one, or that of an interrupted run.
+    ///   - program: the path of the program that serves a peer when it is run with `child`.
     public init(
         plan: Plan, continuing document: RunDocument? = nil, program: String, types: [any Peer.Type],
         progress: Progress
@@ -68,7 +67,7 @@ public final class Coordinator {
     }
 
     /// Measures the units that the document lacks, in the order of the plan. When the task is cancelled the run ends, and the
-    /// units that were measured stand.
+    /// units measured so far are kept.
     ///
     /// - Throws: ``BenchmarkError`` when a result is wrong, or no child can be started.
     public func run() async throws -> RunDocument {
@@ -123,7 +122,7 @@ public final class Coordinator {
             try await measure(unit, names, forecast, children)
             if unit.restart == 0, !isSweep { try await countAllocations(unit, forecast, children) }
             if Task.isCancelled {
-                recorder = before  // whole, or not at all
+                recorder = before  // all of it, or nothing
                 return
             }
             let seconds = (ContinuousClock.now - began) / .seconds(1)
@@ -156,7 +155,7 @@ public final class Coordinator {
         }
     }
 
-    /// By peer, the first round and the number of them at a size. Ours is asked in all: each of the others is paired with it.
+    /// By peer, the first round and the number of rounds at a size. Ours runs in all rounds: each peer is paired with it.
     private func rounds(_ names: [String], _ workload: Workload, n: Int) -> [String: (
         first: Int, rounds: Int
     )] {
@@ -205,7 +204,7 @@ public final class Coordinator {
         let index = recorder.index(of: name, workload, n: n)
         guard recorder[index].stopped == nil else { return }
         let request = Request(workload: workload.id, n: n)
-        // Twice the limit: a slow sample is still a value, a hanging one is not.
+        // Twice the limit: a slow sample is still a value, a sample that hangs is not.
         let child = try await children.child(name, counting: workload.unit == "bytes/op" ? .liveBytes : .time)
         switch await child.ask(request, limit: plan.limit * 2) {
         case .timedOut: recorder.stop(index, "killed after \(plan.limit * 2)")
@@ -232,10 +231,10 @@ public final class Coordinator {
 
     // MARK: Controls and costs
 
-    /// Children that wait for their turn must not take CPU from the one that is measured.
+    /// Checks that idle children do not take CPU from the child that is measured.
     private func checkThatTheyWait(_ children: Children) async {
         progress.show(nil, "do waiting processes wait?")
-        // An empty sample each: one that has answered has started.
+        // An empty sample for each: a child that has answered has started.
         for child in children.all {
             _ = await child.ask(Request(workload: "W0", n: 1), limit: plan.limit)
         }
@@ -255,8 +254,8 @@ public final class Coordinator {
         }
     }
 
-    /// By processes of their own, because counting slows every allocation down. Ours is counted at all sizes, a peer at the
-    /// one that is compared.
+    /// Counts in separate processes, because counting slows down every allocation. Ours is counted at all sizes, a peer at
+    /// the size that is compared.
     private func countAllocations(_ unit: RunUnit, _ forecast: Forecast, _ children: Children) async throws {
         let workload = plan.workload(of: unit)
         guard workload.metric == .throughput || Workload.findsLeftovers(workload.id) else { return }
@@ -268,7 +267,7 @@ public final class Coordinator {
             if Task.isCancelled { return }
             let findsLeftovers = Workload.findsLeftovers(workload.id) && series.peer == "ours"
             if workload.metric == .cost && !findsLeftovers { continue }
-            // The hooks make these several times slower still; 'counts' counts ours.
+            // The hooks make such workloads several times slower still; 'counts' counts ours.
             let isLong = prediction.seconds(workload, series.peer, n: series.n) > Plan.long_s
             if isLong && !findsLeftovers { continue }
             progress.show(forecast, "\(workload.id) n=\(series.n) allocations \(series.peer)")
@@ -282,7 +281,7 @@ public final class Coordinator {
                 )
                 continue
             }
-            guard let allocations = response.allocations else { return }  // no jemalloc with hooks
+            guard let allocations = response.allocations else { return }  // a jemalloc without hooks
             if let left = response.bytesLeft { recorder.count("bytes_left", left, at: index) }
             let operations = Double(max(1, sample.operations))
             recorder.count("allocations_per_op", allocations / operations, at: index)

@@ -7,7 +7,7 @@ public struct Costs: Codable, Sendable {
     public var cpu_ns: Double
     /// Context switches because a thread had nothing to do.
     public var voluntary: Double
-    /// Context switches because another thread was to run.
+    /// Context switches because another thread had to run.
     public var involuntary: Double
     /// The most memory that was ever resident, in bytes.
     public var peakResident_bytes: Double
@@ -23,7 +23,7 @@ public struct Costs: Codable, Sendable {
             involuntary: Double(usage.ru_nivcsw), peakResident_bytes: Double(usage.ru_maxrss) * 1024)
     }
 
-    /// Returns the costs since `earlier`; the peak is that of now.
+    /// Returns the costs since `earlier`; the peak is the current one.
     public func since(_ earlier: Costs) -> Costs {
         Costs(
             cpu_ns: cpu_ns - earlier.cpu_ns, voluntary: voluntary - earlier.voluntary,
@@ -31,8 +31,8 @@ public struct Costs: Codable, Sendable {
     }
 }
 
-/// The voluntary context switches of all threads of a process so far, by the kernel's accounts; nil when it
-/// is gone.
+/// The voluntary context switches of all threads of a process so far, according to the kernel; nil when the
+/// process is gone.
 public func voluntarySwitches(ofProcess pid: Int32) -> Int? {
     let folder = "/proc/\(pid)/task"
     guard let threads = try? FileManager.default.contentsOfDirectory(atPath: folder) else { return nil }

@@ -1,12 +1,13 @@
-/// The purpose of an instruction, by the function that holds it.
+/// The purpose of an instruction, by the function that contains it.
 public enum CountCategory: String, CaseIterable, Sendable {
-    /// The code of the workload, in place of a user's: its loop and its closures, with what was inlined into them.
+    /// The code of the workload, in place of a user's: its loop and its closures, with everything inlined into
+    /// them.
     case workload
     /// The layers in Swift: Scheduling, CompositeOperations, Commands, Transactions, Actions.
     case layers
     /// The scheduler in C, and liburcu.
     case scheduler
-    /// Allocating and freeing: the allocator, and the runtime's way to it.
+    /// Allocating and freeing: the allocator, and the runtime functions that call it.
     case allocation
     /// Counting references.
     case references
@@ -18,7 +19,7 @@ public enum CountCategory: String, CaseIterable, Sendable {
     case runtime
     /// Collections and other types of the standard library.
     case library
-    /// The C library, Dispatch, the dynamic linker, and whatever else there is.
+    /// The C library, Dispatch, the dynamic linker, and everything else.
     case system
 
     /// - Parameter function: by its object's file name and its symbol.
@@ -62,7 +63,7 @@ public enum CountCategory: String, CaseIterable, Sendable {
         "swift_unowned", "swift_nonatomic", "RefCount", "swift_isUniquelyReferenced",
     ]
 
-    /// Of a mangled name the module comes first, with its length: "$s10Scheduling...".
+    /// In a mangled name the module comes first, with its length: "$s10Scheduling...".
     private init(ofProgram name: String) {
         guard name.hasPrefix("$s") else {
             self = name.contains("swift_") ? .runtime : name.hasPrefix("_Z") ? .system : .scheduler
@@ -71,7 +72,7 @@ public enum CountCategory: String, CaseIterable, Sendable {
         let rest = name.dropFirst(2)
         let digits = rest.prefix { $0.isNumber }
         guard let length = Int(digits) else {
-            // $ss, $sS: the standard library's, specialised; $sI: from one convention of calling to another.
+            // $ss, $sS: the standard library's, specialised; $sI: a thunk from one calling convention to another.
             self = rest.hasPrefix("I") ? .layers : .library
             return
         }

@@ -3,31 +3,32 @@ import Foundation
 import Glibc
 import Subprocess
 
-/// Counts what the operations of rows execute: each row in a process of its own, under valgrind's callgrind.
+/// Counts what the operations of rows execute: each row in its own process, under valgrind's callgrind.
 ///
-/// A process has one worker, and callgrind runs one thread at a time: so counts are nearly the same each time. The
-/// costs of a loop are known exactly, from `measured_loop_began` until `measured_loop_ended`, so that there is nothing to
-/// subtract: a difference of two sizes would be as good, but for the noise of two measurements. A search for work or a
-/// wake-up more or less comes on top, so a sample is asked for until the three least agree, and the least counts.
+/// A process has one worker, and callgrind runs one thread at a time, so counts are nearly the same each time. The costs
+/// of a loop are known exactly, from `measured_loop_began` until `measured_loop_ended`, so nothing has to be subtracted:
+/// the difference between two sizes would be as good, except that it has the noise of two measurements. An extra search
+/// for work or an extra wake-up adds to the count, so samples are repeated until the three lowest agree, and the lowest
+/// counts.
 public struct CountingRun: Sendable {
     /// The name of the copy of the program that is counted.
     package static let programName = "counted"
 
-    /// How many of the least samples must agree.
+    /// How many of the lowest samples must agree.
     private static let agreeing = 3
-    /// How far they may be apart, as a share of what the row's counts may be off.
+    /// How far apart they may be, as a fraction of the row's tolerance.
     private static let agreement = 0.2
-    /// How often a sample is asked for at most.
+    /// The most samples of a row.
     private static let mostSamples = 9
-    /// Samples that only load what is loaded late: symbols, metadata, the allocator's caches.
+    /// Samples that only trigger lazy loading: symbols, metadata, the allocator's caches.
     private static let warmUps = 2
     private static let limit: Duration = .seconds(300)
 
     private let folder: URL
 
-    /// Makes ready.
+    /// Prepares the program that is counted.
     ///
-    /// - Parameter program: what serves a peer when it is called with `child`.
+    /// - Parameter program: the program that serves a peer when it is run with `child`.
     /// - Throws: ``BenchmarkError`` when a tool is missing.
     public init(program: String) async throws {
         for tool in ["valgrind", "strip"] where !Self.isInstalled(tool) {
@@ -37,7 +38,7 @@ public struct CountingRun: Sendable {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("counts-\(getpid())")
         do {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            // Valgrind cannot read the compiler's debug information, and needs none: the symbols stay.
+            // Valgrind cannot read the compiler's debug information, and does not need it: the symbols stay.
             let stripped = try await Subprocess.run(
                 .name("strip"),
                 arguments: [
@@ -51,7 +52,7 @@ public struct CountingRun: Sendable {
         }
     }
 
-    /// Removes what ``init(program:)`` made.
+    /// Removes the files that ``init(program:)`` created.
     public func remove() { try? FileManager.default.removeItem(at: folder) }
 
     private var copy: String { folder.appendingPathComponent(Self.programName).path }
@@ -62,8 +63,8 @@ public struct CountingRun: Sendable {
         }
     }
 
-    /// The versions of what the counts depend on beside the program: the compiler with its runtime, the allocator, the C
-    /// library, and the tool.
+    /// The versions of everything except the program that the counts depend on: the compiler with its runtime, the
+    /// allocator, the C library, and the tool.
     public static func tools() async -> [String: String] {
         let build = await Machine.build()
         return [
@@ -75,7 +76,7 @@ public struct CountingRun: Sendable {
 
     /// Counts a row. Rows can be counted side by side.
     ///
-    /// - Throws: ``BenchmarkError`` when the process ended, or computed something else.
+    /// - Throws: ``BenchmarkError`` when the process ended, or computed a wrong result.
     public func counts(of row: CountedRow) async throws -> OperationCounts {
         let dumps = try Dumps(in: folder, of: row)
         defer { dumps.remove() }
@@ -124,7 +125,7 @@ public struct CountingRun: Sendable {
             ],
             environment: [
                 "LD_BIND_NOW": "1", "SWIFT_DETERMINISTIC_HASHING": "1",
-                // Pages go back to the kernel by the clock.
+                // By default jemalloc returns pages to the kernel by the clock.
                 "MALLOC_CONF": theirs + "dirty_decay_ms:-1,muzzy_decay_ms:-1",
             ])
     }

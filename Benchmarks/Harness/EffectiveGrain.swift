@@ -1,23 +1,23 @@
 import Foundation
 
-/// The least length of an operation at which a peer still spends a share of its time on operations.
+/// The least length of an operation at which a peer still spends a given share of its time on operations.
 ///
 /// Source: METG, the minimum effective task granularity, of Slaughter et al., Task Bench: A Parameterized Benchmark for
 /// Evaluating Parallel Runtime Performance (2020).
 public enum EffectiveGrain: Hashable, Sendable {
     /// Between two of the lengths that were measured.
     case about(ns: Double)
-    /// The shortest that was measured is long enough.
+    /// The shortest measured length is long enough.
     case atMost(ns: Double)
-    /// The longest that was measured is too short.
+    /// The longest measured length is too short.
     case moreThan(ns: Double)
 }
 
 extension RunDocument {
-    /// The least time over the time that a peer took, at one size; nil where none was measured, or the workload
-    /// tells no least time.
+    /// The least time over the time that a peer took, at one size; nil if none was measured, or if the workload has no
+    /// least time.
     ///
-    /// The least time is that of the work alone, shared out evenly over as many threads as have a CPU.
+    /// The least time is that of the work alone, divided evenly among as many threads as have a CPU.
     public func efficiency(_ workload: String, n: Int, peer: String) -> Double? {
         guard let series = series(workload, n: n, peer: peer),
             let ideal_ns = series.counts["ideal_ns_per_op"],
@@ -26,11 +26,11 @@ extension RunDocument {
         return ideal_ns / took_ns
     }
 
-    /// How long operations have to be for this efficiency, METG(50 %) with 0.5: where the curve over the lengths that
-    /// were measured crosses it for the last time, in a straight line over the logarithm of the length.
+    /// How long operations have to be for this efficiency, METG(50 %) with 0.5: where the curve over the measured
+    /// lengths crosses it for the last time, interpolated linearly over the logarithm of the length.
     ///
     /// - Parameter efficiency: from 0 to 1.
-    /// - Returns: nil where no length was measured.
+    /// - Returns: nil if no length was measured.
     public func effectiveGrain(_ peer: String, efficiency: Double, workload: String = "W17")
         -> EffectiveGrain?
     {

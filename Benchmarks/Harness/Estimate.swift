@@ -1,6 +1,6 @@
 import Foundation
 
-/// A median with an exact interval that assumes nothing about the distribution but independence.
+/// A median with an exact interval that assumes only that the values are independent.
 ///
 /// Source: the order statistics of a sample bracket its median with binomial probability (Conover, Practical
 /// Nonparametric Statistics). No bootstrap, and no value is left out.
@@ -11,11 +11,11 @@ public struct Estimate: Sendable, Hashable {
     public let low: Double
     /// The upper end of the interval.
     public let high: Double
-    /// The probability that the interval holds the true median; below 0.95 when there are fewer than 6
+    /// The probability that the interval contains the true median; below 0.95 when there are fewer than 6
     /// values.
     public let coverage: Double
 
-    /// Estimates the median of what `values` were drawn from; nil without values.
+    /// Estimates the median of the distribution of `values`; nil without values.
     public init?(_ values: [Double]) {
         guard let median = Self.median(values) else { return nil }
         let sorted = values.sorted()
@@ -59,7 +59,7 @@ public struct Estimate: Sendable, Hashable {
         return max(0, 1 - 2 * tail)
     }
 
-    /// The largest rank whose interval still has the coverage; 0, the whole range, when none has.
+    /// The largest rank whose interval still has this coverage; 0, the whole range, when none has.
     package static func rank(count: Int, coverage wanted: Double) -> Int {
         var rank = 0
         while rank + 1 < (count + 1) / 2, coverage(count: count, rank: rank + 1) >= wanted { rank += 1 }

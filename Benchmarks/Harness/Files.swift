@@ -1,7 +1,7 @@
 public import Foundation
 import Glibc
 
-/// Writes a file whole or not at all, and makes its folder. A link at `path` is replaced, and where it led stays as it is.
+/// Writes a file atomically, and creates its folder. A link at `path` is replaced; its target stays as it is.
 ///
 /// - Throws: ``BenchmarkError`` that names the file.
 public func writeWhole(_ data: Data, to path: String) throws {
@@ -17,7 +17,7 @@ public func writeWhole(_ data: Data, to path: String) throws {
     }
 }
 
-/// As ``writeWhole(_:to:)``, of a text.
+/// Like ``writeWhole(_:to:)``, for a text.
 public func writeWhole(_ text: String, to path: String) throws {
     try writeWhole(Data(text.utf8), to: path)
 }

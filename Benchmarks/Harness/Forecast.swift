@@ -1,5 +1,5 @@
-/// How much of a run is done, and how long the rest takes: what a unit took in the restart before, or, before there is one,
-/// as long as the others on average.
+/// How much of a run is done, and how long the rest takes: a unit is assumed to take as long as in the previous restart,
+/// or, in the first, as long as the other units on average.
 package struct Forecast: Sendable {
     private let units: [RunUnit]
     private var done: Set<RunUnit>
@@ -15,17 +15,17 @@ package struct Forecast: Sendable {
     package mutating func note(_ unit: RunUnit, seconds: Double) {
         guard done.insert(unit).inserted else { return }
         spent += seconds
-        // With the first restart comes what is counted once, and the peers that are stopped: the later ones are shorter.
+        // The first restart includes one-time counts and the peers that are stopped: later restarts are shorter.
         self.seconds[unit.workload] = seconds
     }
 
-    /// The seconds that are left; nil before there is anything to judge by.
+    /// The seconds that are left; nil while there is nothing to extrapolate from.
     package var left: Double? {
         guard !seconds.isEmpty else { return nil }
         let mean = seconds.values.reduce(0, +) / Double(seconds.count)
         return units.lazy.filter { !done.contains($0) }.map { seconds[$0.workload] ?? mean }.reduce(0, +)
     }
 
-    /// From 0 to 1.
+    /// The completed share, from 0 to 1.
     package var share: Double { left.map { spent / max(spent + $0, 1e-9) } ?? 0 }
 }

@@ -34,8 +34,8 @@ public enum Machine {
         return build
     }
 
-    /// Where others can read the sources: the address that the clone was made from, when it is one for browsers and tells
-    /// no name or password.
+    /// The public address of the sources: the address that the clone was made from, if it can be opened in a browser and
+    /// contains no name or password.
     private static func repository() async -> String? {
         guard let address = await firstLine(of: "git", "-C", root.path, "remote", "get-url", "origin"),
             let parts = URLComponents(string: address), parts.scheme == "https", parts.user == nil,
@@ -44,14 +44,14 @@ public enum Machine {
         return address.hasSuffix(".git") ? String(address.dropLast(4)) : address
     }
 
-    /// jemalloc as this process runs on it, with what `allocator_options.c` sets.
+    /// jemalloc as configured in this process, including the settings of `allocator_options.c`.
     private static func allocator() -> String {
         typealias Control =
             @convention(c) (
                 UnsafePointer<CChar>, UnsafeMutableRawPointer, UnsafeMutablePointer<Int>,
                 UnsafeMutableRawPointer?, Int
             ) -> Int32
-        // By name, because linking jemalloc would decide the allocator.
+        // Looked up by name, because linking jemalloc would decide the allocator.
         guard let symbol = dlsym(nil, "mallctl") else { return "the system's" }
         let control = unsafeBitCast(symbol, to: Control.self)
         func value<Value: BitwiseCopyable>(_ name: String, _ initial: Value) -> Value? {
@@ -75,7 +75,7 @@ public enum Machine {
         #endif
     }
 
-    /// The share of CPU time that the hypervisor took away, since the machine started, as ticks.
+    /// The ticks of CPU time that the hypervisor took away since the machine started, and all ticks.
     static func stolenTicks() -> (stolen: Double, all: Double) {
         let fields = text("/proc/stat").prefix { $0 != "\n" }.split(separator: " ").dropFirst().compactMap {
             Double($0)
@@ -83,7 +83,7 @@ public enum Machine {
         return (fields.count > 7 ? fields[7] : 0, fields.reduce(0, +))
     }
 
-    /// Of the repository that this program was built in, as it is now.
+    /// The current commit of the repository that this program was built in.
     private static func commit() async -> String {
         guard let commit = await firstLine(of: "git", "-C", root.path, "rev-parse", "HEAD") else {
             return "unknown"
@@ -97,7 +97,7 @@ public enum Machine {
         (0..<3).reduce(URL(fileURLWithPath: #filePath)) { path, _ in path.deletingLastPathComponent() }
     }
 
-    /// Of this process's control group: microseconds of CPU time in a period, and the period.
+    /// The quota of this process's control group: microseconds of CPU time in a period, and the period.
     private static func quota() -> String? {
         let group = text("/proc/self/cgroup").split(separator: "\n").first { $0.hasPrefix("0::") }
         return line("/sys/fs/cgroup\(group?.dropFirst(3) ?? "")/cpu.max")

@@ -3,7 +3,7 @@ import Histogram
 
 /// Turns one sample into the one value that is compared, and its costs.
 package enum Measurement {
-    /// The value, in the workload's unit: nanoseconds for each operation, the 99th percentile of the
+    /// The value, in the workload's unit: nanoseconds per operation, the 99th percentile of the
     /// latencies in microseconds, or the cost.
     static func value(of sample: Sample, in workload: Workload) -> Double {
         switch workload.metric {
@@ -13,7 +13,7 @@ package enum Measurement {
         }
     }
 
-    /// The value of a sample of another program: nanoseconds for each operation, or microseconds.
+    /// The value of a sample of another program: nanoseconds per operation, or microseconds.
     package static func value(of sample: Sample, by metric: ListedWorkload.Metric) -> Double {
         switch metric {
         case .time: Double(sample.nanoseconds) / Double(max(1, sample.operations))
@@ -21,12 +21,12 @@ package enum Measurement {
         }
     }
 
-    /// Which of a cost workload's figures is the one that is compared.
+    /// The figure by which a cost workload is compared.
     static func costKey(of workload: Workload) -> String {
         workload.unit == "bytes/op" ? "bytes_per_op" : "idle_switches_per_s"
     }
 
-    /// All costs of a sample by name, for each operation where that makes sense.
+    /// All costs of a sample by name, per operation where that makes sense.
     static func counts(of sample: Sample, costs: Costs?) -> [String: Double] {
         var counts = sample.extra
         let operations = Double(max(1, sample.operations))

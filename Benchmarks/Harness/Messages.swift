@@ -1,21 +1,21 @@
 public import BenchmarkCore
 
-/// A request of the coordinator to a child, in one line of JSON: docs/benchmark-protocol.md. A field that is missing has
-/// its default, and one that is unknown is passed over, so that programs of different age understand each other.
+/// A request of the coordinator to a child, in one line of JSON: docs/benchmark-protocol.md. A missing field has its
+/// default, and an unknown field is ignored, so that programs of different ages understand each other.
 public struct Request: Codable, Sendable {
     /// The version that this program speaks.
     public static let currentProtocol = 1
 
     /// The version of the protocol.
     public var `protocol` = currentProtocol
-    /// Whether the child is to name its workloads, and to run none.
+    /// Whether the child should list its workloads, and run none.
     public var list = false
     /// The workload's identifier.
     public var workload: String
     /// The size.
     public var n: Int
-    /// Whether a child that counts allocations is to tell what is left of them: it runs the workload once before, and
-    /// gives everything time to be freed.
+    /// Whether a child that counts allocations should report how many remain: it runs the workload once before, and
+    /// allows time for everything to be freed.
     public var findsLeftovers: Bool
 
     /// Creates a request.
@@ -25,7 +25,7 @@ public struct Request: Codable, Sendable {
         self.findsLeftovers = findsLeftovers
     }
 
-    /// The request to name workloads.
+    /// The request to list workloads.
     public static var list: Request {
         var request = Request(workload: "", n: 0)
         request.list = true
@@ -88,9 +88,9 @@ public struct Response: Codable, Sendable {
     public var allocatedBytes: Double?
     /// The bytes allocated and not freed since, when they were counted.
     public var bytesLeft: Double?
-    /// The workloads, when they were asked for.
+    /// The workloads, if they were requested.
     public var workloads: [ListedWorkload]?
-    /// The version of the protocol, beside the workloads.
+    /// The version of the protocol, sent with the workloads.
     public var `protocol`: Int?
     /// The failure, in words.
     public var error: String?
@@ -106,7 +106,7 @@ public struct Response: Codable, Sendable {
         self.bytesLeft = bytesLeft
     }
 
-    /// Creates the answer to the request to name workloads.
+    /// Creates the answer to the request to list workloads.
     public init(workloads: [ListedWorkload]) {
         self.workloads = workloads
         self.protocol = Request.currentProtocol

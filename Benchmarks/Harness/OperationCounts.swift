@@ -1,18 +1,18 @@
-/// The cost of one operation of a row in things that can be counted: the same on each machine, whatever else runs there.
+/// The countable costs of one operation of a row: the same on each machine, whatever else runs there.
 public struct OperationCounts: Sendable, Hashable {
     /// The size of the sample that was counted.
     public var n: Int
-    /// Instructions by what they are spent on; what has less than one in ten operations is left out.
+    /// Instructions by category; a category with less than one instruction in ten operations is omitted.
     public var instructions: [CountCategory: Double]
     /// Calls that allocate memory.
     public var allocations: Double
-    /// References that are counted up.
+    /// Increments of reference counts.
     public var retains: Double
-    /// References that are counted down.
+    /// Decrements of reference counts.
     public var releases: Double
-    /// Atomic read-modify-writes, those of retains, releases and locks among them.
+    /// Atomic read-modify-writes, including those of retains, releases and locks.
     public var atomics: Double
-    /// POSIX mutexes that are locked, without the allocator's own.
+    /// Lock operations on POSIX mutexes, except the allocator's own.
     public var mutexes: Double
 
     /// All instructions.
@@ -32,7 +32,7 @@ public struct OperationCounts: Sendable, Hashable {
         self.mutexes = mutexes
     }
 
-    /// All counts by name, as a file holds them.
+    /// All counts by name, as stored in a file.
     public var figures: [String: Double] {
         var figures = [
             "n": Double(n), "allocations": allocations, "retains": retains, "releases": releases,
@@ -57,7 +57,7 @@ public struct OperationCounts: Sendable, Hashable {
             retains: retains, releases: releases, atomics: atomics, mutexes: mutexes)
     }
 
-    /// Creates counts from all that a loop of so many operations executed.
+    /// Creates counts from everything that a loop of this many operations executed.
     package init(_ profile: CallgrindProfile, n: Int, operations: Int) {
         func each(_ count: Int, _ digits: Double) -> Double {
             (Double(count) / Double(max(1, operations)) * digits).rounded() / digits

@@ -36,8 +36,8 @@ public struct Plan: Sendable {
     public internal(set) var peers: [String]
     /// The units that are measured, in this order.
     public let units: [RunUnit]
-    /// The longest that one sample may take; a size that is predicted to take longer is not asked, and a process that
-    /// takes twice as long is killed.
+    /// The longest that one sample may take; a size that is predicted to take longer is skipped, and a process that takes
+    /// twice as long is killed.
     public let limit: Duration
 
     /// The worker threads of every peer.
@@ -47,9 +47,9 @@ public struct Plan: Sendable {
     ///
     /// - Parameters:
     ///   - known: the names that users see.
-    ///   - hidden: names that take part only when they are asked for.
-    ///   - only: the units to measure, by their names; all when there are none.
-    /// - Throws: ``BenchmarkError`` that names what is unknown.
+    ///   - hidden: names that take part only if they are named.
+    ///   - only: the units to measure, by their names; all if it is empty.
+    /// - Throws: ``BenchmarkError`` that names anything unknown.
     public init(_ options: PlanOptions, known: [String], hidden: [String] = [], only: [String] = []) throws {
         let all = BenchmarkCore.workloads
         for id in options.filter ?? [] where !all.contains(where: { $0.belongs(to: id) }) {
@@ -73,7 +73,7 @@ public struct Plan: Sendable {
             guard let size = options.sizes?.first(where: { !workload.sizes.contain($0) }) else { continue }
             throw BenchmarkError("\(workload.id) takes \(workload.sizes.name), not \(size).")
         }
-        // Everything is compared with ours, so it always takes part.
+        // All peers are compared with ours, so it always takes part.
         let wanted = options.peers
         peers =
             ["ours"] + known.filter { $0 != "ours" && (wanted?.contains($0) ?? true) }
@@ -94,7 +94,7 @@ public struct Plan: Sendable {
     /// The numbers of threads that every peer can have.
     static let threads = 1...256
 
-    /// The sizes of a workload, ascending: the last one is what the report compares.
+    /// The sizes of a workload, ascending; the report compares the last one.
     public func sizes(of workload: Workload) -> [Int] {
         if let sizes = options.sizes { return sizes.sorted() }
         return switch options.depth {
@@ -104,10 +104,10 @@ public struct Plan: Sendable {
         }
     }
 
-    /// How often the processes are started anew.
+    /// How often the processes are restarted.
     public var restarts: Int { options.depth.restarts }
 
-    /// How often each process is asked for each size, at most, after one answer that is thrown away.
+    /// The most samples of each size that each process runs, after one that is discarded.
     var rounds: Int {
         switch options.depth {
         case .smoke: 1
@@ -116,13 +116,13 @@ public struct Plan: Sendable {
         }
     }
 
-    /// Samples that take longer than this are asked once for each restart, and, where they do not fill memory, not to warm
-    /// up: they are long enough to be warm for the most of themselves.
+    /// Samples that take longer than this run once in each restart, and without a warm-up unless they fill memory: they
+    /// are long enough to be warm for most of their time.
     static let long_s = 0.04
 
     private static func units(of workloads: [Workload], _ options: PlanOptions) -> [RunUnit] {
         (0..<options.depth.restarts).flatMap { restart in
-            // Costs vary little, and take long.
+            // Costs vary little, and take long to measure.
             workloads.filter { $0.metric != .cost || restart < 2 }
                 .map { RunUnit(workload: $0.id, restart: restart) } + sweep(workloads, options, restart)
         }
@@ -138,7 +138,7 @@ public struct Plan: Sendable {
         }
     }
 
-    /// Of those that a sweep over threads asks: the others have as many threads as they want, or need none.
+    /// Peers that a sweep over threads skips: they choose their own number of threads, or need none.
     static let withOwnThreads: Set = ["dispatch", "taskgroup", "ours-preferred", "serial", "floor"]
 
     /// - Precondition: the unit is one of this plan's.
@@ -149,7 +149,8 @@ public struct Plan: Sendable {
         return workload
     }
 
-    /// The sizes that one set of processes measures. Those that only make a curve are measured by the first three.
+    /// The sizes that one set of processes measures. Sizes that are only points of a curve are measured by the first three
+    /// sets.
     package func sizes(of workload: Workload, restart: Int) -> [Int] {
         let sizes = sizes(of: workload)
         return restart < 3 ? sizes : sizes.suffix(1)
@@ -157,11 +158,11 @@ public struct Plan: Sendable {
 }
 
 extension Workload {
-    /// Whether it is the one that is named, or one of a family: W14 is W14-0, W14-1 and so on.
+    /// Whether this is the named workload, or one of the named family: W14 is W14-0, W14-1 and so on.
     fileprivate func belongs(to name: String) -> Bool { id == name || id.hasPrefix("\(name)-") }
 }
 
-/// Predicts how long a peer will take for a size, by what it took for the sizes before.
+/// Predicts how long a peer will take for a size, from its times for the smaller sizes.
 struct Prediction {
     private var last: [String: (operations: Int, seconds: Double)] = [:]
 
@@ -169,7 +170,7 @@ struct Prediction {
         last["\(workload.id) \(peer)"] = (workload.operations(n), seconds)
     }
 
-    /// By the values of a run that is continued.
+    /// Adds the values of a run that is resumed.
     mutating func note(_ series: RunDocument.Series) {
         guard let workload = workloads.first(where: { $0.id == series.workload }),
             workload.metric == .throughput, let value = Estimate.median(series.values)
@@ -178,7 +179,7 @@ struct Prediction {
         note(workload, series.peer, n: series.n, seconds: value * Double(operations) / 1e9)
     }
 
-    /// The seconds, at least linear in the operations; for the first size the least that it can be.
+    /// The seconds, at least linear in the operations; for the first size the least possible time.
     func seconds(_ workload: Workload, _ peer: String, n: Int) -> Double {
         let predicted = last["\(workload.id) \(peer)"].map {
             $0.seconds * max(1, Double(workload.operations(n)) / Double(max(1, $0.operations)))

@@ -1,8 +1,9 @@
-/// The user's request for a run; kept in its file, so that an interrupted run can go on as it began.
+/// The user's request for a run, kept in its file, so that an interrupted run can be resumed as it
+/// began.
 public struct PlanOptions: Codable, Sendable, Hashable {
-    /// Identifiers of workloads, or their beginnings up to a hyphen; nil: all.
+    /// Identifiers of workloads, or prefixes of them up to a hyphen; nil: all.
     public var filter: [String]?
-    /// Names of peers; nil: all that are known.
+    /// Names of peers; nil: all known peers.
     public var peers: [String]?
     /// The worker threads of every peer.
     public var threads: Int
@@ -10,14 +11,14 @@ public struct PlanOptions: Codable, Sendable, Hashable {
     public var seed: UInt64
     /// How much time the run takes.
     public var depth: Plan.Depth
-    /// The longest that one sample may take, in seconds; nil: as the depth says.
+    /// The longest that one sample may take, in seconds; nil: determined by the depth.
     public var limit_s: Double?
-    /// The sizes of every workload; nil: as the depth says.
+    /// The sizes of every workload; nil: determined by the depth.
     public var sizes: [Int]?
-    /// Other numbers of worker threads, at which the workloads that scale are measured, too.
+    /// Other numbers of worker threads at which the workloads that scale are also measured.
     public var threadSweep: [Int]?
 
-    /// Asks for all workloads and peers that are not narrowed down.
+    /// Creates a request; by default it covers all workloads and peers.
     public init(
         filter: [String]? = nil, peers: [String]? = nil, threads: Int, seed: UInt64, depth: Plan.Depth,
         limit_s: Double? = nil, sizes: [Int]? = nil, threadSweep: [Int]? = nil

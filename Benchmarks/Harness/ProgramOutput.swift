@@ -1,6 +1,6 @@
 import Subprocess
 
-/// The first line that a program prints, which is looked for on PATH; nil when it prints none, fails, or cannot be started.
+/// The first line of output of a program on PATH; nil if it prints none, fails, or cannot be started.
 func firstLine(of command: String, _ arguments: String...) async -> String? {
     let result = try? await run(
         .name(command), arguments: Arguments(arguments), output: .string(limit: 1 << 20), error: .discarded)

@@ -5,8 +5,8 @@ public func writeToStandardError(_ text: String) {
     _ = write(STDERR_FILENO, text, text.utf8.count)
 }
 
-/// The current measurement, how much is done, and how long the rest takes: a line on standard error that changes, or, where
-/// that is no terminal, a line every 15 seconds.
+/// The current measurement, the completed share, and the remaining time: a line on standard error that is updated, or, if
+/// that is not a terminal, a line every 15 seconds.
 public final class Progress {
     private let isTerminal: Bool
     private let write: (String) -> Void
@@ -27,12 +27,12 @@ public final class Progress {
         last = now()
     }
 
-    /// Says what is measured now. Without a forecast the work is none of the units.
+    /// Shows the current measurement. Without a forecast, the work does not belong to a unit.
     func show(_ forecast: Forecast?, _ what: String) {
         show(share: forecast?.share ?? 0, left_s: forecast?.left, what)
     }
 
-    /// Says what is done now, where nobody knows how long the rest takes.
+    /// Shows the current work, when the remaining time is unknown.
     public func show(_ what: String) { show(line: what) }
 
     package func show(share: Double, left_s: Double?, _ what: String) {

@@ -1,13 +1,13 @@
 import BenchmarkCore
 import Foundation
 
-/// Writes what is measured into the document of a run.
+/// Writes measurements into the document of a run.
 struct Recorder {
     private(set) var document: RunDocument
 
     init(_ document: RunDocument) { self.document = document }
 
-    /// Where the series of a peer is; it is made when it is not there.
+    /// The index of the series of a peer, which is created if it does not exist.
     mutating func index(of peer: String, _ workload: Workload, n: Int) -> Int {
         if let index = document.results.firstIndex(where: {
             $0.workload == workload.id && $0.n == n && $0.peer == peer
@@ -23,13 +23,13 @@ struct Recorder {
 
     subscript(index: Int) -> RunDocument.Series { document.results[index] }
 
-    /// Notes that a size was not asked, because it would take too long.
+    /// Notes that a size was skipped because it would take too long.
     mutating func leaveOut(_ index: Int, _ reason: String) {
         document.results[index].stopped = reason
         document.results[index].isLeftOut = true
     }
 
-    /// Notes why no more values come.
+    /// Notes why there are no further values.
     mutating func stop(_ index: Int, _ reason: String) { document.results[index].stopped = reason }
 
     mutating func add(_ sample: Sample, _ costs: Costs?, at index: Int, _ workload: Workload, restart: Int) {
@@ -55,8 +55,8 @@ struct Recorder {
         document.controls.idleSwitchesPerSecond[peer] = perSecond
     }
 
-    /// Lets ``index(of:_:n:)`` and the others work on the series of a sweep, with this number of threads, until
-    /// ``leave(threads:results:)``.
+    /// Makes ``index(of:_:n:)`` and the other methods work on the series of a sweep, with this number of
+    /// threads, until ``leave(threads:results:)``.
     ///
     /// - Returns: the series of the run.
     mutating func enter(threads: Int) -> [RunDocument.Series] {

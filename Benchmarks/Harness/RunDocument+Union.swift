@@ -1,5 +1,6 @@
 extension RunDocument {
-    /// Tells whether two parts are of one run: by the plan, but for the order of its rounds, and the program.
+    /// Whether two parts belong to one run: the plan, except for the order of its rounds, and the program are
+    /// the same.
     public func isOfSameRun(as other: RunDocument) -> Bool {
         guard var ours = options, var theirs = other.options else { return false }
         (ours.seed, theirs.seed) = (0, 0)
@@ -7,9 +8,9 @@ extension RunDocument {
             && build["compiler"] == other.build["compiler"]
     }
 
-    /// Takes the units of another part of the same run in, measured on the same host.
+    /// Adds the units of another part of the same run, measured on the same host.
     ///
-    /// - Returns: the units that both have: those of `other` are not taken.
+    /// - Returns: the units that both have, which are not taken from `other`.
     /// - Complexity: O(series²).
     public mutating func takeIn(_ other: RunDocument) -> [RunUnit] {
         let have = Set((units ?? []).map(\.unit))
@@ -65,7 +66,7 @@ extension RunDocument {
             results[index].restarts[restart] = values
         }
         for (name, value) in series.counts {
-            // Means over the values; what is counted once, in the first restart, is of one part only.
+            // Means over the values; one-time counts, made in the first restart, come from one part only.
             let mean = results[index].counts[name]
             results[index].counts[name] =
                 mean.map { ($0 * before + value * added) / max(1, before + added) } ?? value

@@ -1,8 +1,8 @@
 import BenchmarkCore
 import Foundation
 
-/// The file of one run: what was measured, on what, with which raw values. Estimates are computed from it,
-/// never stored.
+/// The file of one run: what was measured, on which machine, with which raw values. Estimates are computed from
+/// it, never stored.
 public struct RunDocument: Codable, Sendable {
     /// The version of the format that this program writes and reads.
     public static let currentSchema = 1
@@ -13,11 +13,11 @@ public struct RunDocument: Codable, Sendable {
     public var date: String
     /// The seed of the order of the rounds.
     public var seed: UInt64
-    /// Whether the run was ended before its end: what is there is valid.
+    /// Whether the run was stopped early; its contents are valid.
     public var isPartial: Bool
-    /// The options that were asked for; nil: of a run before that was noted.
+    /// The options of the request; nil: the run predates this field.
     public var options: PlanOptions?
-    /// The units that were measured, in this order; nil: of a run before that was noted.
+    /// The units that were measured, in this order; nil: the run predates this field.
     public var units: [Measured]?
     /// How the programs were built.
     public var build: [String: String]
@@ -25,7 +25,7 @@ public struct RunDocument: Codable, Sendable {
     public var machine: [String: String]
     /// The peers that were measured.
     public var peers: [PeerDescription]
-    /// Why peers were left out that are not in this build, a sentence each; nil: of a run before that was noted.
+    /// Why peers are missing from this build, a sentence each; nil: the run predates this field.
     public var absent: [String]?
     /// The raw values.
     public var results: [Series]
@@ -34,9 +34,9 @@ public struct RunDocument: Codable, Sendable {
     /// How far the measurement itself can be trusted.
     public var controls: Controls
 
-    /// A unit that was measured to its end.
+    /// A unit that was measured completely.
     public struct Measured: Codable, Sendable, Hashable {
-        /// Which.
+        /// The unit.
         public var unit: RunUnit
         /// How long that took, all peers together.
         public var seconds: Double
@@ -47,7 +47,7 @@ public struct RunDocument: Codable, Sendable {
         }
     }
 
-    /// Somebody who was measured.
+    /// A peer that was measured.
     public struct PeerDescription: Codable, Sendable, Hashable {
         /// The name, as in the results.
         public var name: String
@@ -57,11 +57,11 @@ public struct RunDocument: Codable, Sendable {
         public var allocator: String
         /// The number of worker threads.
         public var threads: Int
-        /// Its file, relative to the root of the repository; nil: of a run before that was noted.
+        /// Its file, relative to the root of the repository; nil: the run predates this field.
         public var source: String?
-        /// Its form in a workload, by the identifier, where its name and its file do not tell.
+        /// Its form in a workload, by the identifier, if its name and its file do not say it.
         public var forms: [String: String]?
-        /// Why it does not take part, by the identifier of the workload; nil: of a run before that was noted.
+        /// Why it does not take part, by the identifier of the workload; nil: the run predates this field.
         public var notApplicable: [String: String]?
 
         package init(
@@ -82,7 +82,7 @@ public struct RunDocument: Codable, Sendable {
     public struct Series: Codable, Sendable {
         /// The workload's identifier.
         public var workload: String
-        /// The parameters: n; in a sweep over threads, also these.
+        /// The parameters: n; in a sweep over threads, also their number.
         public var params: [String: Int]
         /// The peer's name.
         public var peer: String
@@ -96,7 +96,7 @@ public struct RunDocument: Codable, Sendable {
         public var checksum: UInt64
         /// Why there are fewer values than planned; nil: there are not.
         public var stopped: String?
-        /// Whether that is because this size would take too long; nil: of a run before that was noted.
+        /// Whether the size was skipped because it would take too long; nil: the run predates this field.
         public var isLeftOut: Bool?
 
         package init(
@@ -113,7 +113,7 @@ public struct RunDocument: Codable, Sendable {
             self.stopped = stopped
         }
 
-        /// As synthesised, but that `stopped` is there also when it is nil.
+        /// As synthesised, except that `stopped` is written even if it is nil.
         public func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(workload, forKey: .workload)
@@ -145,14 +145,14 @@ public struct RunDocument: Codable, Sendable {
 
     /// Figures about the measurement itself.
     public struct Controls: Codable, Sendable {
-        /// Voluntary context switches per second of children that wait for their turn, by peer.
+        /// Voluntary context switches per second of children that are idle between samples, by peer.
         public var idleSwitchesPerSecond: [String: Double]
-        /// Sentences about what is not as it should be.
+        /// Sentences about problems with the measurement.
         public var warnings: [String]
     }
 
-    /// A sentence for each size of a workload in which ours was to be measured, and was not, or not to the
-    /// end. A size that would take too long may be left out where another one was measured.
+    /// A sentence for each size of a workload at which ours should have been measured and was not, or not
+    /// completely. A size that would take too long may be skipped if another one was measured.
     public var missing: [String] {
         let ours = results.filter { $0.peer == "ours" }
         let measured = Set(ours.lazy.filter { !$0.values.isEmpty }.map(\.workload))
@@ -201,14 +201,14 @@ public struct RunDocument: Codable, Sendable {
         self.controls = Controls(idleSwitchesPerSecond: [:], warnings: [])
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file, atomically.
     ///
     /// - Throws: ``BenchmarkError`` that names the file.
     public func write(to path: String) throws {
         try writeWhole(readableJSON(self), to: path)
     }
 
-    /// The series of a peer, when there is one.
+    /// The series of a peer, if there is one.
     public func series(_ workload: String, n: Int, peer: String) -> Series? {
         results.first { $0.workload == workload && $0.n == n && $0.peer == peer }
     }

@@ -1,4 +1,4 @@
-/// SplitMix64: the order of the rounds can be had again from the printed seed.
+/// SplitMix64: the order of the rounds can be reproduced from the printed seed.
 ///
 /// Source: Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators (2014).
 package struct SeededGenerator: RandomNumberGenerator {
@@ -6,7 +6,8 @@ package struct SeededGenerator: RandomNumberGenerator {
 
     package init(seed: UInt64) { state = seed }
 
-    /// The order of one unit does not depend on which were measured before: an interrupted run goes on alike.
+    /// The order of one unit does not depend on which units were measured before: a resumed run has the same
+    /// orders.
     init(seed: UInt64, unit: RunUnit) {
         // FNV-1a: the same in every process, unlike `Hasher`.
         state = "\(unit)".utf8.reduce(seed ^ 0xCBF2_9CE4_8422_2325) {

@@ -1,10 +1,9 @@
 import Glibc
 import Launching
 
-/// `swift run benchmarks`, in whatever configuration: hands over to the measuring program, built with `-c
-/// release`.
+/// `swift run benchmarks`, in any configuration: runs the measuring program, built with `-c release`.
 ///
-/// The texts in `Answers` are printed without it: a release build takes minutes.
+/// The texts in `Answers` are printed without that program: a release build takes minutes.
 @main
 struct Launcher {
     /// <the package in Benchmarks>/Launcher
@@ -16,17 +15,18 @@ struct Launcher {
             print(answer, terminator: "")
             return
         }
-        // Nor does SwiftPM notice that a library came, which the manifest looks for: but it asks a manifest again in another
-        // environment.
+        // SwiftPM also does not notice the installation of a library for which the manifest checks; but in another
+        // environment it evaluates the manifest again.
         setenv("BENCHMARKS_HAS_TBB", hasTBB ? "1" : "0", 1)
         Launching(name: "benchmarks", product: "bench-runner", package: Launching.parent(of: folder))
             .launch(arguments)
     }
 
-    /// Without this library the list says that a peer is missing.
+    /// Without this library the list reports a missing peer.
     private static var hasTBB: Bool { access("/usr/include/tbb/task_group.h", R_OK) == 0 }
 
-    /// The text that the measuring program would print; nil when that takes more than a file. `LauncherTests` compares them.
+    /// The text that the measuring program would print; nil if that requires more than a file. `LauncherTests` compares the
+    /// two.
     private static func answer(_ arguments: [String]) -> String? {
         switch arguments {
         case ["--version"]: version()
@@ -43,7 +43,7 @@ struct Launcher {
         return read("\(folder)/Answers/help-\(command).txt")
     }
 
-    /// As git says, or that it says nothing.
+    /// The version according to git, or a statement that git reports none.
     private static func version() -> String {
         let unknown = "benchmarks, of an unknown commit\n"
         guard chdir(folder) == 0, let output = popen("git describe --always --dirty --tags 2>/dev/null", "r")

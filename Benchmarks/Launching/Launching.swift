@@ -1,19 +1,19 @@
 import Glibc
 
-/// A program that hands over to another one, which is built with `-c release` in a package with dependencies of its own.
+/// A launcher of another program, which is built with `-c release` in a package with its own dependencies.
 ///
-/// A debug build measures nothing that anybody runs, and `swift run` builds debug. So the program that launches is tiny, is built
-/// in no time, and replaces itself by `swift run -c release` of the other one with the same arguments, and a build folder inside
-/// that of the package that has both.
+/// Measurements of a debug build are meaningless, and `swift run` builds debug. So the launcher is tiny and builds in no time. It
+/// replaces itself by `swift run -c release` of the other program, with the same arguments, and with a build folder inside that
+/// of the package that contains both.
 package struct Launching {
     private let name: String
     private let product: String
     private let package: String
 
     /// - Parameters:
-    ///   - name: the command, for what it says.
-    ///   - product: the program that it hands over to.
-    ///   - package: where that is.
+    ///   - name: the command, for messages.
+    ///   - product: the program to run.
+    ///   - package: the folder of its package.
     package init(name: String, product: String, package: String) {
         self.name = name
         self.product = product
@@ -25,8 +25,8 @@ package struct Launching {
         let program = pathOfThisProgram()
         // <build folder>/<triple>/<configuration>/<name>
         let scratch = Self.parent(of: Self.parent(of: Self.parent(of: program)))
-        // SwiftPM does not notice files that came to a package on which another depends by path. Without its
-        // plan it looks again, and builds no more than it has to.
+        // SwiftPM does not notice files that were added to a package on which another depends by path. Without its plan it checks
+        // again, and builds no more than necessary.
         unlink("\(scratch)/benchmarks/release/description.json")
         if access("\(scratch)/benchmarks/release/\(product)", X_OK) != 0 {
             say("building the program for release; that takes minutes, once.")

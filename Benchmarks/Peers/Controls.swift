@@ -1,8 +1,7 @@
 import BenchmarkCore
 import Glibc
 
-/// Returns a wrong result: the run must call that an error, and not a fast peer. For the tests of the
-/// program.
+/// Returns a wrong result: the run must report that as an error, not as a fast peer. For the tests of the program.
 final class WrongPeer: Peer {
     static let name = "wrong"
     static let version = "control"
@@ -22,7 +21,7 @@ final class WrongPeer: Peer {
     func shutdown() {}
 }
 
-/// Never returns: the run must stop it at its time limit and go on. For the tests of the program.
+/// Never returns: the run must stop it at its time limit and continue. For the tests of the program.
 final class HangingPeer: Peer {
     static let name = "hang"
     static let version = "control"
@@ -39,8 +38,9 @@ final class HangingPeer: Peer {
     func shutdown() {}
 }
 
-/// Is right at once, but for its fifth sample, in which it says so on standard error and never returns: a run that is
-/// interrupted then is in the middle of its second workload. For the tests of the program.
+/// Returns correct results at once, except in its fifth sample, which it announces on standard error and from which
+/// it never returns: a run that is interrupted then is in the middle of its second workload. For the tests of the
+/// program.
 final class StallingPeer: Peer {
     static let name = "stall"
     static let version = "control"
@@ -67,7 +67,7 @@ final class StallingPeer: Peer {
     func shutdown() {}
 }
 
-/// Is in no build: a run must say so, and go on. For the tests of the program.
+/// Is in no build: a run must report that and continue. For the tests of the program.
 final class AbsentPeer: Peer {
     static let name = "absent"
     static let version = "control"

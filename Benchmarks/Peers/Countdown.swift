@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Tells that a known number of operations has run, for peers that have nothing of their own for it.
+/// Signals that a known number of operations has run, for peers that cannot do so themselves.
 final class Countdown: Sendable {
     private let left: Atomic<Int>
     private let zero = DispatchSemaphore(value: 0)
@@ -13,13 +13,14 @@ final class Countdown: Sendable {
 
     @inline(__always)
     func leave() {
-        // The last one's acquire makes what the others wrote visible to whoever it wakes.
+        // The acquire of the last one makes the writes of the others visible to the waiter that it
+        // wakes.
         if left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { zero.signal() }
     }
 
     func wait() { zero.wait() }
 
-    /// Gives the thread to other tasks meanwhile.
+    /// Frees the thread for other tasks while waiting.
     func waitInTask() async {
         while left.load(ordering: .acquiring) > 0 { await Task.yield() }
     }

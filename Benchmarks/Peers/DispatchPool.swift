@@ -1,8 +1,8 @@
 import BenchmarkCore
 import Dispatch
 
-/// Dispatch: a concurrent queue of its own and a `DispatchGroup`, as its documents recommend. The number of
-/// its threads is that of the CPUs; nobody can choose it.
+/// Dispatch: a separate concurrent queue and a `DispatchGroup`, as its documentation recommends. The number
+/// of its threads is that of the CPUs and cannot be chosen.
 final class DispatchPool: PausablePool {
     static let name = "dispatch"
     static let version = "of the toolchain"

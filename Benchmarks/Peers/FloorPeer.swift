@@ -1,8 +1,8 @@
 import BenchmarkCore
 import PthreadPool
 
-/// The closure of every operation, allocated, called and released, and nothing else: the limit for everything
-/// that takes closures.
+/// The closure of every operation, allocated, called and released, and nothing else: the limit for any API that
+/// takes closures.
 final class FloorPeer: Pool {
     static let name = "floor"
     static let version = "the closures alone"
@@ -33,7 +33,7 @@ final class FloorPeer: Pool {
         Words.of({ job.run() }) { pthread_pool_call($0, $1, $2) }
     }
 
-    /// A loop: were a step to call the next one, a long chain would need a deep stack.
+    /// A loop: if each step called the next, a long chain would need a deep stack.
     func chain(steps: Int) -> Sample {
         let end = ChainEnd()
         let start = startClock()
@@ -49,7 +49,8 @@ final class FloorPeer: Pool {
         return Sample(from: start, to: stop, operations: steps, checksum: end.value)
     }
 
-    /// A cascade is declared before it begins: all of its steps are in memory then, a handle and a closure each.
+    /// A cascade is declared before it begins: all of its steps are in memory then, each with a handle and a
+    /// closure.
     private func cascade(steps: Int) -> Sample {
         let start = startClock()
         var handles: [FloorHandle] = []
@@ -72,7 +73,7 @@ final class FloorPeer: Pool {
     func shutdown() {}
 }
 
-/// As little as can be handed to a user before the step has run.
+/// The minimum that a user can be given before the step has run.
 private final class FloorHandle {
     private(set) var value: UInt64 = 0
     private var body: (() -> UInt64)?

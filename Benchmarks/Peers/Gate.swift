@@ -1,11 +1,11 @@
 import Dispatch
 
-/// Occupies threads of a pool that cannot be suspended, so that what is submitted meanwhile has to wait.
+/// Occupies threads of a pool that cannot be suspended, so that later submissions have to wait.
 final class Gate: Sendable {
     private let arrived = DispatchSemaphore(value: 0)
     private let opened = DispatchSemaphore(value: 0)
 
-    /// Occupies `threads` threads; returns when each is in here.
+    /// Occupies `threads` threads; returns when each of them is occupied.
     func close(threads: Int, submit: (Occupation) -> Void) {
         for _ in 0..<threads { submit(Occupation(gate: self)) }
         for _ in 0..<threads { arrived.wait() }

@@ -3,7 +3,7 @@
     import NIOCore
     import NIOPosix
 
-    /// SwiftNIO's `NIOThreadPool`. It has no means to wait for many operations: a countdown does that.
+    /// SwiftNIO's `NIOThreadPool`. It cannot wait for many operations; a countdown does that.
     final class NIOPool: PausablePool {
         static let name = "nio"
         static let version = "of Package.resolved"
@@ -36,7 +36,7 @@
         }
 
         static func largest(_ workload: String) -> Int? {
-            // The loop looks for a timer among all of them to take it out.
+            // To remove a timer, the loop searches all of them.
             workload == "W27-cancel" ? 10_000 : nil
         }
 
@@ -67,8 +67,8 @@
 
         @inline(__always)
         func submit(_ job: some Job, in batch: Countdown) {
-            // The thread that waits for the batch keeps it: a reference here would be counted on one line by all
-            // threads.
+            // The thread that waits for the batch keeps it alive: a reference here would have all threads update
+            // a count on one cache line.
             pool.submit { [unowned(unsafe) batch] _ in
                 job.run()
                 batch.leave()
@@ -107,7 +107,7 @@
 
         func cancel(_ timer: Scheduled<Void>) { timer.cancel() }
 
-        /// The loop is shut down, and drops what is pending.
+        /// The loop is shut down and drops pending timers.
         func discard(_ timers: [Scheduled<Void>]) {}
 
         func perform(_ body: @escaping @Sendable () -> Void) {
@@ -136,7 +136,7 @@
 #else
     import BenchmarkCore
 
-    /// Stands in the place of SwiftNIO's pool where it was not built.
+    /// Replaces SwiftNIO's pool in builds without it.
     final class NIOPool: Peer {
         static let name = "nio"
         static let version = "not built"

@@ -51,7 +51,7 @@ final class OperationQueuePool: PausablePool {
     func shutdown() { queue.waitUntilAllOperationsAreFinished() }
 
     static func largest(_ workload: String) -> Int? {
-        // The wait for a chain of dependencies takes time that grows with its square.
+        // The wait for a chain of dependencies takes quadratic time.
         workload == "W6-cascade" ? 5_000 : nil
     }
 
@@ -107,7 +107,7 @@ final class OperationQueuePool: PausablePool {
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }
 
-    /// W6 by dependencies: every operation depends on the one before.
+    /// W6 by dependencies: every operation depends on its predecessor.
     private func cascade(steps: Int) -> Sample {
         let end = ChainEnd()
         let state = Slots(count: 2)
@@ -168,7 +168,7 @@ final class OperationQueuePool: PausablePool {
         return run.sample(from: start, to: stop)
     }
 
-    /// W14 by its own means, as long as none has begun.
+    /// W14 by the queue's own means, while no operation has begun.
     private func cancellation(count: Int) -> Sample {
         let slots = Slots(count: count)
         pause()

@@ -5,7 +5,7 @@ import Synchronization
 
 /// The workloads of operations, cascades and groups, on the built-in scheduler, as a user writes them.
 struct OursLayer {
-    /// The workloads that this is measured in; in all others ours is the scheduler.
+    /// Whether the layer runs a workload; in all others, ours is the scheduler.
     static func runs(_ workload: String) -> Bool {
         switch workload {
         case "W5", "W5-range", "W6-cascade", "W6-serial", "W6-small", "W7", "W8-declared", "W10": true
@@ -13,7 +13,7 @@ struct OursLayer {
         }
     }
 
-    /// - Parameter threads: how many workers the built-in scheduler is given.
+    /// - Parameter threads: the number of workers for the built-in scheduler.
     init(threads: Int) throws { try Scheduler.shared.setWorkers(threads) }
 
     func run(_ workload: String, n: Int) throws -> Sample {
@@ -210,13 +210,13 @@ struct OursLayer {
         let end = ChainEnd()
         let registered = Countdown(1 + begun)
         let begin = Unowned(registered)
-        // As many as may be in flight have begun; nothing begins behind a closed gate.
+        // As many operations as may be in flight have begun; nothing begins behind a closed gate.
         let options = begun > 0 ? OperationOptions(width: begun) : .standard
         let transaction = transactionalOperation(options: options) { group in
             if begun == 0 { group.suspend() }
             for index in 0..<count {
                 let mark = Mark(slots: slots, index: index)
-                group.operation { _ in  // ends later: never
+                group.operation { _ in  // asynchronous, and never completes
                     mark.run()
                     begin.leave()
                 }
@@ -345,7 +345,7 @@ struct OursLayer {
         }
     }
 
-    /// - Parameter resume: lets go what waits; nil: it waits in the built-in scheduler.
+    /// - Parameter resume: releases the queued operations; nil: they are queued in the built-in scheduler.
     private func pending(
         count: Int, resume: (() -> Void)? = nil, _ start: (Mark, Unowned<Countdown>) -> Void
     ) -> Sample {
@@ -383,7 +383,8 @@ struct OursLayer {
     }
 }
 
-/// A reference that is not counted, on a word that all threads would write. Whoever waits keeps the object.
+/// An unretained reference, because the reference count is a word that all threads would write. The waiter
+/// keeps the object alive.
 private struct Unowned<Object: AnyObject & Sendable>: Sendable {
     unowned(unsafe) let object: Object
     init(_ object: Object) { self.object = object }

@@ -1,8 +1,8 @@
 import BenchmarkCore
 import Scheduling
 
-/// Ours: a `Scheduler`, counted by a `CompletionCounter`; for operations, cascades and groups `OursLayer.swift`,
-/// for commands, model transactions and actions `OursLibraries.swift`.
+/// Ours: a `Scheduler` with a `CompletionCounter`. Operations, cascades and groups are in `OursLayer.swift`;
+/// commands, model transactions and actions are in `OursLibraries.swift`.
 final class OursPool: PausablePool {
     static let name = "ours"
     static let version = "this package"
@@ -103,7 +103,7 @@ final class OursPool: PausablePool {
         accepted { () throws(SchedulerError) in try scheduler.forEach(0..<count, body) }
     }
 
-    /// W9 by joins: the wait for a branch that was taken runs what that has forked.
+    /// W9 by joins: waiting for a branch that another worker took runs operations that the branch has forked.
     func forkJoin(n: Int) throws -> Sample {
         let end = ChainEnd()
         let start = startClock()
@@ -126,7 +126,7 @@ final class OursPool: PausablePool {
     }
 }
 
-/// The scheduler alone in the workloads of the layer that is built on it: what the layer costs is the difference.
+/// The scheduler alone in the workloads of the layer above it: the difference is the cost of the layer.
 final class OursBarePool: Peer {
     static let name = "ours-bare"
     static let version = "this package"
@@ -182,7 +182,7 @@ struct OursLane: Lane {
     }
 }
 
-/// Stops the child when a submission is refused: the coordinator shows that instead of a figure.
+/// Stops the child when a submission is refused: the coordinator then shows the error instead of a figure.
 @inline(__always)
 func accepted(_ submit: () throws(SchedulerError) -> Void) {
     do {

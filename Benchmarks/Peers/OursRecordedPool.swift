@@ -1,7 +1,7 @@
 import BenchmarkCore
 import Observability
 
-/// Ours with the recorder on: what it costs is the difference, in workloads of small operations.
+/// Ours with the recorder on: the difference is its cost, in workloads of small operations.
 final class OursRecordedPool: Peer {
     static let name = "ours-recorded"
     static let version = "this package"

@@ -1,7 +1,7 @@
 import BenchmarkCore
 import Scheduling
 
-/// The services of ours for a server, as W19, W26 and W27 use them.
+/// Our services for a server, as W19, W26 and W27 use them.
 struct OursServices {
     let scheduler: Scheduler
 

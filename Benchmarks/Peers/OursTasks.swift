@@ -2,8 +2,8 @@ import BenchmarkCore
 import Scheduling
 import SchedulingDefaultExecutor
 
-/// W24 and R4 in their two forms: the scheduler as the default executor of the process, for which the code of the tasks
-/// stays as it is; and tasks that prefer it.
+/// W24 and R4 in their two forms: the scheduler as the default executor of the process, which needs no change to the
+/// code of the tasks; and tasks that prefer the scheduler.
 enum OursTasks {
     static let form = "The default executor of its process, by one line."
 
@@ -26,7 +26,7 @@ enum OursTasks {
             : swiftTasks(workload, n: n, on: executor)
     }
 
-    /// Unsafe: of the one thread that asks a child.
+    /// Unsafe: used only by the one thread that sends requests to a child.
     nonisolated(unsafe) private static var isInstalled = false
 }
 

@@ -1,10 +1,10 @@
 public import BenchmarkCore
 
-/// Every peer, in the order of the report: ours, what a user would pick instead, what a user would write instead where
-/// there is nothing to pick, ours in other forms, and the physical limits.
-/// Then the controls `wrong`, `hang`, `stall` and `absent`, which fail on purpose and are shown in no report.
+/// Every peer, in the order of the report: ours, what a user would pick instead, what a user would write where no
+/// library exists, ours in other forms, and the physical limits.
+/// Then the controls `wrong`, `hang`, `stall` and `absent`, which fail on purpose and appear in no report.
 ///
-/// A peer whose library was missing when this was built is in the list, and says so: see ``Peer/missing``.
+/// A peer whose library was missing at build time is in the list, and reports that: see ``Peer/missing``.
 public let peerTypes: [any Peer.Type] = [
     OursPool.self, DispatchPool.self, OperationQueuePool.self, TaskGroupPeer.self, NIOPool.self,
     PthreadPoolPeer.self, TBBPool.self, ClosuresPeer.self, UndoManagerPeer.self, SnapshotPeer.self,

@@ -21,7 +21,7 @@ final class PthreadPoolPeer: PausablePool, @unchecked Sendable {
         self.threads = threads
     }
 
-    // A pool that counts what waits and what runs needs nothing for a batch.
+    // The pool counts queued and running operations itself, and needs nothing for a batch.
     func batch(of count: Int) {}
 
     @inline(__always)

@@ -45,7 +45,7 @@ final class SerialPeer: Pool {
     func shutdown() {}
 }
 
-// Not inlined: else the compiler would turn the loop into a few vector instructions, or none.
+// Not inlined: otherwise the compiler would turn the loop into a few vector instructions, or none.
 
 @inline(never)
 private func call(_ job: some Job) { job.run() }

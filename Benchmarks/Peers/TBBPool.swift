@@ -2,7 +2,7 @@ import BenchmarkCore
 import Foundation
 import TBBPeer
 
-/// oneTBB: a `task_group` where somebody waits, `task_arena::enqueue` where nobody does.
+/// oneTBB: a `task_group` for operations that are waited for, `task_arena::enqueue` for all others.
 ///
 /// Sendable: oneTBB synchronises, and the last use is `shutdown()`.
 final class TBBPool: ThreadPool, @unchecked Sendable {
@@ -104,7 +104,7 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
         return run.sample(from: start, to: stop)
     }
 
-    /// W25: oneTBB's threads end only when no other arena or handle is left in the process.
+    /// W25: oneTBB's threads end only if the process has no other arena or handle.
     private func livesAlone(count: Int) throws -> Sample {
         tbb_peer_destroy(peer)
         defer { peer = tbb_peer_create(threads) }
@@ -112,7 +112,7 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
     }
 
     func lanes(_ count: Int) throws -> [TBBLane] {
-        // The only thread would be the caller's, which waits: none would run a node.
+        // The only thread would be the caller's, which waits: no thread would run a node.
         guard threads > 1 else { throw PeerError("oneTBB's flow graph needs a thread beside the caller's.") }
         return (0..<count).map { _ in TBBLane() }
     }

@@ -1,6 +1,6 @@
 import BenchmarkCore
 
-/// The workloads of graphs, and of operations that take time, by Swift's own tasks.
+/// The workloads of graphs, and of operations that take time, with Swift's own tasks.
 extension TaskGroupPeer {
     static func declaredGraph(_ workload: String, n: Int) async -> Sample {
         let run = GraphRun(workload, n: n)

@@ -4,7 +4,7 @@ import Glibc
 import Synchronization
 
 /// Swift's own tasks on the global executor: a discarding task group, `async let`, actors, detached tasks.
-/// The number of threads is that of the CPUs; nobody can choose it.
+/// The number of threads is that of the CPUs and cannot be chosen.
 final class TaskGroupPeer: Pool {
     static let name = "taskgroup"
     static let version = "of the toolchain"
@@ -43,7 +43,7 @@ final class TaskGroupPeer: Pool {
 
     init(threads: Int) { self.threads = threads }
 
-    // A group takes tasks only from the task that it belongs to: an outside thread detaches them, and counts.
+    // Only the task that owns a group can add tasks to it: an outside thread detaches tasks, and counts.
 
     func batch(of count: Int) -> Countdown { Countdown(count) }
 
@@ -128,7 +128,7 @@ final class TaskGroupPeer: Pool {
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }
 
-    /// W5: a child that throws cancels the others, which look before they begin.
+    /// W5: a child that throws cancels the others, which check for cancellation before they begin.
     private static func group(count: Int) async -> Sample {
         let slots = Slots(count: count)
         let start = startClock()
@@ -164,7 +164,7 @@ final class TaskGroupPeer: Pool {
         return Sample(from: start, to: stop, operations: slots.count, checksum: slots.checksum)
     }
 
-    /// W6 in a serial place, an actor: one task calls it step by step, which keeps them in order.
+    /// W6 in a serial place, an actor: one task calls the actor step by step, which keeps the steps in order.
     private static func serial(steps: Int) async -> Sample {
         let adder = Adder()
         let start = startClock()
@@ -190,7 +190,8 @@ final class TaskGroupPeer: Pool {
         }
     }
 
-    /// W14: tasks that have begun wait without a thread; the others have none, because all threads are occupied.
+    /// W14: tasks that have begun wait without a thread; the others have not begun, because all threads are
+    /// occupied.
     private static func cancellation(count: Int, begun: Int) async -> Sample {
         let slots = Slots(count: count)
         let others = sysconf(Int32(_SC_NPROCESSORS_ONLN)) - 1
@@ -262,7 +263,7 @@ final class TaskGroupPeer: Pool {
 
     private static func pendingMemory(count: Int) async -> Sample {
         let slots = Slots(count: count)
-        // The task that adds the others occupies one of the executor's threads itself.
+        // The task that adds the others occupies one of the executor's threads.
         let others = sysconf(Int32(_SC_NPROCESSORS_ONLN)) - 1
         let gate = Gate()
         gate.close(threads: others) { occupation in Task.detached { occupation.run() } }

@@ -3,7 +3,7 @@ import BenchmarkHarness
 
 /// The missing measurements, with the reasons.
 struct Absences {
-    /// Peers that gave the same reason everywhere, as one that is not installed does.
+    /// Peers that gave the same reason everywhere, such as one that is not installed.
     let peers: [String]
     /// Peers that have nothing to do in this run.
     let idle: [String]
@@ -41,7 +41,7 @@ struct Absences {
         }
     }
 
-    /// By size and reason, with the peers.
+    /// The stopped measurements by size and reason, with the peers.
     private static func stopped(_ document: RunDocument) -> [String] {
         let ends = document.results.filter { $0.peer != Coordinator.again }.compactMap { series in
             series.stopped.map { reason in
@@ -54,7 +54,7 @@ struct Absences {
         }
     }
 
-    /// By reason, in the order of the first of each.
+    /// Grouped by reason, in the order of first occurrence.
     private static func grouped(_ all: [(name: String, reason: String)]) -> [(
         reason: String, names: [String]
     )] {

@@ -4,8 +4,8 @@ import Foundation
 import Rainbow
 import TextTable
 
-/// The changes between two programs, as text and as Markdown: rows that are worse first, then better ones, then rows of
-/// which nothing can be said, each sorted by its size.
+/// The changes between two programs, as text and as Markdown: first rows that are worse, then rows that are better,
+/// then inconclusive rows, each group sorted by the size of the change.
 public struct ChangeTable {
     private struct Row {
         let name: String
@@ -24,7 +24,7 @@ public struct ChangeTable {
     private let heads: (before: String, after: String)
     private let hasControls: Bool
 
-    /// Of two commits that ran side by side.
+    /// The table of two commits that ran side by side.
     public init(_ document: GateDocument) {
         title = "HEAD \(document.head.title) against BASE \(document.base.title)"
         outcome = document.outcome
@@ -51,7 +51,7 @@ public struct ChangeTable {
         self.summary = summary
     }
 
-    /// Of two runs.
+    /// The table of two runs.
     public init(_ comparison: RunComparison) {
         title = "The run of \(comparison.dates[1]) against that of \(comparison.dates[0])"
         outcome = comparison.outcome
@@ -123,7 +123,7 @@ public struct ChangeTable {
         rows.filter { verdicts.contains($0.verdict) }.map(\.name).joined(separator: ", ")
     }
 
-    /// Worst first, in groups by what is to be done about a row.
+    /// Worst first, in groups by the action that a row calls for.
     private var sorted: [Row] {
         let order: [Verdict] = [.worse, .failed, .controlOff, .better, .unclear, .same]
         return order.flatMap { verdict in rows.filter { $0.verdict == verdict } }
@@ -131,7 +131,7 @@ public struct ChangeTable {
 
     // MARK: As text
 
-    /// The table as text. Colours only where standard output shows them.
+    /// The table as text, with colours only if standard output shows them.
     public func render() -> String {
         let table = TextTable<Row> { row in
             [
@@ -169,7 +169,7 @@ public struct ChangeTable {
 
     // MARK: As Markdown
 
-    /// The table as Markdown, for a comment on a pull request: rows in which nothing happened are folded away.
+    /// The table as Markdown, for a comment on a pull request; unchanged rows are folded away.
     public func markdown() -> String {
         let sign =
             switch outcome {
@@ -203,7 +203,7 @@ public struct ChangeTable {
         return lines.joined(separator: "\n")
     }
 
-    /// A commit's subject must stay text, whatever it holds.
+    /// A commit's subject must stay text, whatever it contains.
     private static func escaped(_ text: String) -> String {
         text.replacing("|", with: "\\|").replacing("<", with: "&lt;").replacing("\n", with: " ")
     }
@@ -212,7 +212,7 @@ public struct ChangeTable {
 
     private static func percent(_ fraction: Double) -> String { String(format: "%.3g %%", fraction * 100) }
 
-    /// A factor as a signed percentage; as a factor, where that is easier to imagine.
+    /// A factor as a signed percentage, or as a factor if that is easier to imagine.
     private static func signed(_ factor: Double) -> String {
         guard factor < 2, factor > 0.5 else { return "×\(Format.number(factor))" }
         let tenths = ((factor - 1) * 1000).rounded() / 10

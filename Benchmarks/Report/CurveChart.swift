@@ -1,5 +1,5 @@
-/// A line with its band for each peer, small enough to stand beside others of its kind: sizes, percentiles, restarts.
-/// A curve that was cut ends with a bar.
+/// A line with its band for each peer, small enough to be placed next to other charts: sizes, percentiles, restarts.
+/// A curve that was cut off ends with a bar.
 struct CurveChart {
     struct Point {
         let x: Double
@@ -28,12 +28,12 @@ struct CurveChart {
     let title: String
     /// Below the title: what the axes show.
     let caption: String
-    /// Ours first: it is drawn above the others.
+    /// Ours first: it is drawn on top of the others.
     let curves: [Curve]
-    /// The places on the x axis that have a text.
+    /// The places on the x axis that are labelled.
     let places: [(x: Double, text: String)]
     let tick: (Double) -> String
-    /// A value that has a line, and is shown in any case.
+    /// A value that is marked by a line, and always shown.
     var mark: Double?
 
     func render() -> String {

@@ -29,9 +29,9 @@ public enum Exports {
     }
 
     /// The JSON that JMH writes with `-rf json`, as far as its viewers read it: a benchmark for each workload and peer,
-    /// a fork for each restart.
+    /// and a fork for each restart.
     ///
-    /// The score is the median, and its confidence the interval of ``Estimate``: JMH's own are a mean and a normal
+    /// The score is the median, and its confidence interval that of ``Estimate``; JMH itself uses a mean and a normal
     /// interval.
     public static func jmh(_ run: RunDocument) throws -> Data {
         try encode(

@@ -1,7 +1,7 @@
 import BenchmarkHarness
 
-/// A row for each workload, a mark with its interval for each peer, a line at 1, and behind each row the noise: the
-/// interval of ours against ours.
+/// A row for each workload: a mark with its interval for each peer, a line at 1, and behind each row the noise,
+/// which is the interval of ours against ours.
 struct ForestChart {
     struct Row {
         let label: String
@@ -17,7 +17,7 @@ struct ForestChart {
     let peers: [String]
     let rows: [Row]
 
-    /// Where things stand: beside each other, or for narrow screens below each other.
+    /// The layout: side by side, or one below the other on narrow screens.
     private struct Layout {
         let width: Double
         /// Where the axis begins and ends.
@@ -162,7 +162,7 @@ struct ForestChart {
         return lanes
     }
 
-    /// By line: the peers, and where their marks begin.
+    /// By line of the legend: the peers, and where their marks begin.
     private func legend(_ layout: Layout) -> [[(name: String, x: Double)]] {
         var lines: [[(name: String, x: Double)]] = [[]]
         var x = 0.0

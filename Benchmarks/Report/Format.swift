@@ -1,8 +1,8 @@
 import Foundation
 
-/// Numbers as people read them.
+/// Numbers for human readers.
 enum Format {
-    /// A value with its unit: nanoseconds grow to microseconds, milliseconds and seconds.
+    /// A value with its unit: nanoseconds are scaled to microseconds, milliseconds and seconds.
     static func value(_ value: Double, unit: String) -> String {
         if unit == "us" { return Self.value(value * 1_000, unit: "ns") }
         guard unit.hasPrefix("ns") else { return "\(number(value)) \(unit)" }
@@ -13,7 +13,7 @@ enum Format {
         return "\(number(value)) \(unit)"
     }
 
-    /// A value at a place where its unit is said already: what it is divided by is not repeated.
+    /// A value where the unit is already stated: its denominator is not repeated.
     static func short(_ value: Double, unit: String) -> String {
         guard unit.hasPrefix("ns") || unit == "us" else { return count(value) }
         let parts = Self.value(value, unit: unit == "us" ? unit : "ns").split(separator: " ")
@@ -38,7 +38,7 @@ enum Format {
         }
     }
 
-    /// A count, whose last digits matter: two behind the point below 100, one above.
+    /// A count whose last digits matter: two decimals below 100, one above.
     static func exact(_ value: Double) -> String {
         let text = String(format: abs(value) < 100 ? "%.2f" : "%.1f", value)
         for end in [".00", ".0"] where text.hasSuffix(end) { return String(text.dropLast(end.count)) }
@@ -57,7 +57,7 @@ enum Format {
         value == value.rounded() ? String(format: "%.0f", value) : String(format: "%.3g", value)
     }
 
-    /// A place on an axis.
+    /// A label on an axis.
     static func tick(_ value: Double) -> String { value < 1 ? String(format: "%g", value) : count(value) }
 
     /// How many times.

@@ -3,14 +3,14 @@ public import BenchmarkHarness
 import Rainbow
 import TextTable
 
-/// Everything of a run as text: tables of all rows, a verdict for each, costs, the controls.
+/// The whole run as text: tables of all rows, a verdict for each, costs, the controls.
 public struct FullReport {
     private let summary: Summary
 
     /// Creates the text of a run.
     public init(_ document: RunDocument) { summary = Summary(document) }
 
-    /// The text. Colours only where standard output shows them.
+    /// The text, with colours only if standard output shows them.
     public func render() -> String {
         var parts = [header] + summary.parts.map(table) + [verdicts, costs, controls]
         if summary.document.isPartial {

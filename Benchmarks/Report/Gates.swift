@@ -1,15 +1,15 @@
 import BenchmarkCore
 public import BenchmarkHarness
 
-/// The conditions that a run must meet to pass in CI: counts, slopes, and ratios of the same run with a wide band; never
-/// absolute times.
+/// The conditions that a run must meet to pass in CI: counts, slopes, and ratios within the same run with a wide band;
+/// never absolute times.
 public struct Gates {
     private let document: RunDocument
     private let recorded: RecordedCounts
 
     /// Creates the gates of a run.
     ///
-    /// - Parameter recorded: what the allocations and bytes of the run are compared with.
+    /// - Parameter recorded: the allocations and bytes that the run is compared with.
     public init(_ document: RunDocument, recorded: RecordedCounts) {
         self.document = document
         self.recorded = recorded
@@ -18,7 +18,7 @@ public struct Gates {
     /// A sentence for each gate that does not hold.
     public func failures() -> [String] { countFailures() + ratios + demands }
 
-    /// A sentence for each gate that the run cannot tell about, because it lacks a workload or a peer.
+    /// A sentence for each gate that the run cannot decide, because it lacks a workload or a peer.
     public func missing(onlyCounts: Bool) -> [String] {
         let counted =
             ["W13"] + comparable.map(\.workload.id) + Array(recorded.pendingBytes.keys) + Self.linear
@@ -30,7 +30,7 @@ public struct Gates {
             .map { "\($0) was not measured." }
     }
 
-    /// As ``failures()``, without what another program on the machine could spoil.
+    /// Like ``failures()``, without the gates that other programs on the machine could disturb.
     public func countFailures() -> [String] { counts + layerCounts + slopes }
 
     private var counts: [String] {
@@ -52,7 +52,7 @@ public struct Gates {
         return failures
     }
 
-    /// Their bytes that are left are counted one by one.
+    /// Whether the bytes that the workload leaves are counted exactly.
     private static func isCountedExactly(_ series: RunDocument.Series) -> Bool {
         Workload.findsLeftovers(series.workload)
     }
@@ -61,7 +61,7 @@ public struct Gates {
     private var layerCounts: [String] {
         var failures: [String] = []
         func compare(_ series: RunDocument.Series, _ key: String, _ recorded: Double?, _ what: String) {
-            // A twentieth of nothing is nothing, and once is not always.
+            // Five per cent of zero is zero, and a single event is within the slack.
             guard let recorded, let count = series.counts[key],
                 count > recorded * RecordedCounts.toleranceOfRuns + 0.05
             else { return }
@@ -94,7 +94,7 @@ public struct Gates {
         return failures
     }
 
-    /// The rows of ours whose allocations a run can be compared by: where nothing is left to chance.
+    /// The rows of ours whose allocations can be compared in a run: those that are deterministic.
     private var comparable: [CountedRow] {
         workloads.compactMap { CountedRow($0, peer: "ours") }.filter { row in
             recorded.rows[row.name] != nil && row.band.reason == nil
@@ -109,7 +109,7 @@ public struct Gates {
             && (row.isOfThreads || series.n >= RecordedCounts.leastSize)
     }
 
-    /// The promised ratios: the least ratio to ours, by workload and peer.
+    /// The promised ratios: the minimum ratio to ours, by workload and peer.
     private static let demanded: [(workload: String, peer: String, ratio: Double)] = [
         ("W5", "dispatch", 3), ("W5", "taskgroup", 10), ("W6-cascade", "ours-bare", 0.5),
         ("W6-cascade", "dispatch", 3),
@@ -135,7 +135,7 @@ public struct Gates {
         }
     }
 
-    /// The workloads whose time is to grow with n, not faster.
+    /// The workloads whose time may grow no faster than n.
     private static let linear = [
         "W1", "W3", "W5", "W5-range", "W6", "W6-cascade", "W6-small", "W10", "W14-0", "W14-1", "W14-50",
         "W16-last",

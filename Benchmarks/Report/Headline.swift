@@ -2,24 +2,24 @@ import BenchmarkCore
 import BenchmarkHarness
 import Foundation
 
-/// The side that is ahead on average, its lead, and how sure that is: for each peer the geometric mean, over rows, of its
-/// time over ours.
+/// The side that is ahead on average, its lead, and how certain that is: for each peer the geometric mean, over rows, of
+/// its time over ours.
 ///
 /// The value of a restart is the mean over the rows of the log ratio; the figure is the median over the restarts, with
-/// its exact order-statistic interval, as everywhere (see `Estimate`). That assumes that restarts are independent of
-/// each other and drawn from one distribution; nothing is assumed of the rows, which may drift together. The rows are
-/// given, not drawn: the interval says how sure the mean of *these* rows is, not that of other workloads. Each row
-/// weighs the same. A row takes part when both have a value in every restart that counts; rows with an objection, and
-/// costs, which are no times, do not.
+/// its exact order-statistic interval, as everywhere (see `Estimate`). That assumes that restarts are independent and
+/// identically distributed. Nothing is assumed about the rows, which may drift together. The rows are given, not sampled:
+/// the interval says how certain the mean of *these* rows is, not that of other workloads. All rows have equal weight. A
+/// row takes part when both sides have a value in every restart that counts. Rows with an objection are excluded, and so
+/// are costs, which are not times.
 struct Headline {
-    /// Of one peer.
+    /// The mean of one peer.
     struct Mean {
         let peer: String
         let estimate: Estimate
         /// How many rows took part.
         let rows: Int
 
-        /// Whether it is surely slower than ours (1), surely faster (-1), or neither can be said.
+        /// Whether it is certainly slower than ours (1), certainly faster (-1), or neither can be concluded.
         var side: Int {
             guard estimate.coverage >= Summary.leastCoverage else { return 0 }
             return estimate.low > 1 ? 1 : estimate.high < 1 ? -1 : 0
@@ -37,7 +37,7 @@ struct Headline {
             .sorted { ($0.estimate.median, $0.peer) < ($1.estimate.median, $1.peer) }
     }
 
-    /// How many restarts a row must have to take part: as many as an interval needs.
+    /// How many restarts a row must have to take part: as many as an interval requires.
     private static let neededRestarts = 6
 
     private static func mean(of peer: String, over rows: [Summary.Row]) -> Mean? {
@@ -58,7 +58,7 @@ struct Headline {
         return Estimate(means).map { Mean(peer: peer, estimate: $0.map(exp), rows: taking.count) }
     }
 
-    /// How many rows stand where.
+    /// The number of rows with a given standing.
     func count(_ isMeant: (Summary.Standing) -> Bool) -> Int { part.rows.count { isMeant($0.standing) } }
 
     /// The answer, in one sentence.
@@ -97,7 +97,7 @@ struct Headline {
         return parts.joined(separator: "; ") + "."
     }
 
-    /// The rows that do not count, and why; nil when all do.
+    /// The rows that do not count, and why; nil if all count.
     var leftOut: String? {
         let reasons = Dictionary(grouping: part.rows.filter { !$0.mayCount }) { row -> String in
             row.again == nil ? "not compared with itself" : "ours is not like itself (A/A)"
@@ -111,7 +111,7 @@ struct Headline {
 }
 
 extension Summary.Row {
-    /// Whether ours is like itself here, as far as that was asked.
+    /// Whether ours agrees with itself here, if that was measured.
     fileprivate var mayCount: Bool {
         switch standing {
         case .unknown(.unlikeItself), .unknown(.notComparedWithItself): false
@@ -121,7 +121,7 @@ extension Summary.Row {
 }
 
 extension Summary {
-    /// A peer that is surely ahead of ours in a row.
+    /// A row in which a peer is certainly ahead of ours.
     struct Loss {
         let row: Row
         let peers: [(peer: Peer, ratio: Estimate, restarts: (ahead: Int, all: Int))]

@@ -1,11 +1,12 @@
 import BenchmarkHarness
 
-/// The first picture: for each peer the mean of its time over ours, and how many rows stand where.
+/// The first chart: for each peer the mean of its time over ours, and the number of rows by
+/// standing.
 struct HeadlineChart {
     static let width = 360.0
 
     let headline: Headline
-    /// How many peers the tallest of the charts beside this one has: the bars stand at one height.
+    /// The number of peers in the tallest of the neighbouring charts; it aligns the bars.
     let peers: Int
 
     private var top: Double { 14 }
@@ -94,7 +95,7 @@ struct HeadlineChart {
         }
     }
 
-    /// All parts beside each other, for a file of its own.
+    /// All parts side by side, for a separate file.
     static func together(_ headlines: [Headline], title: String, note: String) -> String {
         let most = headlines.map(\.means.count).max() ?? 1
         let charts = headlines.map { HeadlineChart(headline: $0, peers: most) }

@@ -3,21 +3,21 @@ public import BenchmarkHarness
 import Foundation
 import TextTable
 
-/// Parts of one run, from one host or from many, put together.
+/// Parts of one run, from one host or from many, combined.
 ///
-/// Parts of one host make one run, as if one process had measured it. Times of different hosts are never pooled: of each row,
-/// a host gives its own ratio to ours, and the figure is the median over the hosts. A host on which ours was not like itself
-/// in a row (A/A) is left out there.
+/// Parts of one host form one run, as if one process had measured it. Times of different hosts are never pooled: for each
+/// row, a host contributes its own ratio to ours, and the figure is the median over the hosts. A host on which ours did not
+/// agree with itself in a row (A/A) is excluded from that row.
 public struct Merge: Codable, Sendable {
     /// The runs, one for each host.
     public private(set) var hosts: [RunDocument]
-    /// Sentences about what was not taken.
+    /// Sentences about what was not included.
     public let remarks: [String]
 
-    /// Puts parts together.
+    /// Combines parts.
     ///
-    /// - Parameter parts: with the names of their files.
-    /// - Throws: ``BenchmarkError`` that names a part which is of another run.
+    /// - Parameter parts: the documents, with the names of their files.
+    /// - Throws: ``BenchmarkError`` that names a part of another run.
     public init(_ parts: [(name: String, document: RunDocument)]) throws {
         guard let first = parts.first else { throw BenchmarkError("There is nothing to merge.") }
         var hosts: [(key: [String?], document: RunDocument)] = []
@@ -45,7 +45,7 @@ public struct Merge: Codable, Sendable {
 
     /// Notes for each host which units of the plan it lacks.
     ///
-    /// - Parameter units: of the whole run.
+    /// - Parameter units: the units of the whole run.
     public func lacking(of units: [RunUnit]) -> [String] {
         hosts.compactMap { host in
             let lacking = Set(units).subtracting((host.units ?? []).map(\.unit))
@@ -64,7 +64,7 @@ public struct Merge: Codable, Sendable {
 
     /// How many times longer a peer takes than ours: the median over the hosts.
     ///
-    /// - Returns: nil where no host can tell; and the hosts that were left out.
+    /// - Returns: the figure, nil if no host can contribute, and the hosts that were excluded.
     public func ratio(_ workload: String, n: Int, peer: String) -> (figure: Estimate?, leftOut: [String]) {
         var logs: [Double] = []
         var leftOut: [String] = []

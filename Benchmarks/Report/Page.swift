@@ -3,7 +3,7 @@ public import BenchmarkHarness
 import Foundation
 import Mustache
 
-/// The run as one page: inline drawings, no script, light and dark, for a telephone as for a wide screen.
+/// The run as one page: inline drawings, no script, light and dark, for phones and wide screens.
 public struct Page {
     let document: RunDocument
     let summary: Summary
@@ -32,7 +32,7 @@ public struct Page {
 
     /// The page.
     ///
-    /// - Throws: when the template is not valid, which a test rules out.
+    /// - Throws: an error if the template is invalid, which a test rules out.
     public func render() throws -> String {
         let (floors, costs, curves, latencies, order) = (floors, costs, curves, latencies, order)
         let threadCurves = threadCurves
@@ -67,7 +67,7 @@ public struct Page {
 
     package static let endedEarly = "The run was ended early; what is shown was measured."
 
-    /// The most important one comes first: a terminal shows one.
+    /// The most important warning comes first: a terminal shows only one.
     var warnings: [String] {
         var warnings = document.controls.warnings
         if summary.restarts < Summary.leastRestarts,
@@ -98,7 +98,7 @@ public struct Page {
         }
     }
 
-    /// The sentence where there is no loss.
+    /// The sentence if there is no loss.
     var withoutLosses: String {
         summary.rows.contains { $0.standing.name != "unknown" }
             ? "Nothing in this run beyond the noise." : "Nothing can be told: no workload has a verdict."
@@ -139,7 +139,7 @@ public struct Page {
     }
 
     private func forest(_ part: Summary.Part) -> ForestChart {
-        // Only what can be divided: a cost of zero has no ratio.
+        // Only rows with a ratio: a cost of zero has none.
         let rows = part.rows.filter { row in row.peers.contains { $0.ratio != nil } }.map { row in
             ForestChart.Row(
                 label: row.name, standing: row.standing.name, note: note(row), noise: row.again,
@@ -156,7 +156,7 @@ public struct Page {
         ]
     }
 
-    /// The nearest peer, or why nothing is said.
+    /// The nearest peer, or why there is no verdict.
     private func note(_ row: Summary.Row) -> String {
         switch row.standing {
         case .unknown(.unlikeItself(let ratio)): "A/A \(Format.times(ratio))"
@@ -165,7 +165,7 @@ public struct Page {
         }
     }
 
-    /// The names with their colours, for drawings that have no room for a legend.
+    /// The names with their colours, for drawings without room for a legend.
     func legend(_ names: [String]) -> [[String: String]] {
         names.map { ["name": $0, "mark": Self.mark($0)] }
     }

@@ -1,7 +1,7 @@
 import BenchmarkCore
 import BenchmarkHarness
 
-/// A card for each workload: figures and costs of everybody in it.
+/// A card for each workload: figures and costs of all its peers.
 extension Page {
     /// The cards of a part.
     func cards(_ part: Summary.Part) -> [String: Any] {
@@ -56,7 +56,7 @@ extension Page {
         }
     }
 
-    /// Returns the counts that are in no table and no drawing.
+    /// Returns the counts that appear in no table and no drawing.
     private func otherCounts(_ row: Summary.Row, without drawn: [String]) -> [String] {
         let others = row.series.counts.filter { key, _ in !drawn.contains(key) && !key.hasPrefix("latency_") }
             .sorted { $0.key < $1.key }

@@ -2,9 +2,9 @@ import BenchmarkCore
 import BenchmarkHarness
 import Foundation
 
-/// Small drawings beside each other: the distance to the floor, costs, sizes, percentiles, and the run in its order.
+/// Small drawings side by side: the distance to the floor, costs, sizes, percentiles, and the run in order of time.
 extension Page {
-    /// How far ours, and the best of the others, are from work that nobody schedules.
+    /// How far ours, and the best of the peers, are from unscheduled work.
     var floors: [[String: Any]] {
         summary.parts.compactMap { part -> [String: Any]? in
             let rows = part.rows.compactMap { row -> StripChart.Row? in
@@ -108,7 +108,7 @@ extension Page {
         ).render()
     }
 
-    /// The slope of ours, where N counts what is done.
+    /// The slope of ours, if N is proportional to the number of operations.
     func power(_ row: Summary.Row) -> String? {
         let sizes = summary.series(of: "ours", in: row).map(\.n)
         guard let least = sizes.first, let most = sizes.last,
@@ -117,7 +117,7 @@ extension Page {
         return document.slope(row.workload.id, peer: "ours").map { String(format: "%.2f", $0) }
     }
 
-    /// How late, by percentile.
+    /// Lateness by percentile.
     var latencies: [String] {
         let percentiles = [
             (50.0, "50 %", 2.0), (90, "90 %", 10), (99, "99 %", 100), (99.9, "99.9 %", 1_000),
@@ -143,7 +143,7 @@ extension Page {
         }
     }
 
-    /// The time of each restart over the median of all: the machine as it changed meanwhile.
+    /// The time of each restart over the median of all: how the machine changed during the run.
     var order: [String] {
         summary.parts.compactMap { part in
             let restarts = part.rows.map(\.series.restarts.count).max() ?? 0
@@ -171,7 +171,7 @@ extension Page {
         }
     }
 
-    /// On a logarithmic axis, equally far from each other.
+    /// Places on a logarithmic axis, equally far from each other.
     private static func place(ofRestart restart: Int) -> Double { exp(Double(restart)) }
 
     private static func drift(of series: RunDocument.Series, restart: Int) -> Double? {
@@ -182,7 +182,7 @@ extension Page {
         return log(now / usual)
     }
 
-    /// All rounds of a series in their order, as a line of a table; its height is a factor of 2.
+    /// All rounds of a series in order, as a line in a table; its height is a factor of 2.
     static func sparkline(_ series: RunDocument.Series, hue: Int) -> String? {
         let values = series.values
         guard values.count > 1, let median = Estimate.median(values), median > 0 else { return nil }

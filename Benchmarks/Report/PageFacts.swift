@@ -16,7 +16,7 @@ extension Page {
         return parts.compactMap(\.self).joined(separator: ", ")
     }
 
-    /// In the order in which one asks; what this program does not know stands last.
+    /// Ordered by likely interest; facts that this program does not know come last.
     var facts: [(name: String, value: String)] {
         let names = [
             ("processor", "processor"), ("cpus", "CPUs"), ("memory", "memory"), ("kernel", "kernel"),
@@ -40,7 +40,7 @@ extension Page {
         return run + first + rest + peers
     }
 
-    /// Where a file of the repository is to be read; nil where that is not known.
+    /// The address of a file of the repository; nil if that is unknown.
     func link(to source: String?) -> String? {
         guard let source, let repository = document.build["repository"], repository.hasPrefix("https://"),
             let commit = document.build["commit"]?.prefix(while: \.isHexDigit), commit.count == 40

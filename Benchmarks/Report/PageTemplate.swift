@@ -1,5 +1,5 @@
 extension Page {
-    /// Mustache: two braces write text, three write what is markup already.
+    /// Mustache: two braces insert text, three insert markup.
     static let template = """
         <!doctype html>
         <html lang="en"><head><meta charset="utf-8"><title>Benchmarks</title>

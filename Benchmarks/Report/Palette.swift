@@ -1,4 +1,5 @@
-/// How a peer looks, in every drawing and legend: a colour and a shape, so that neither alone has to tell.
+/// The appearance of a peer in every drawing and legend: a colour and a shape, so that neither has to be
+/// distinguished alone.
 struct Look {
     enum Shape: CaseIterable { case circle, square, up, down, diamond, pentagon, ring }
 
@@ -6,7 +7,7 @@ struct Look {
     let hue: Int
     let shape: Shape
 
-    /// The look of a peer; the same for a name in every run.
+    /// The look of a peer; a name has the same look in every run.
     static func of(_ name: String) -> Look {
         if let known = known[name] { return known }
         let sum = name.utf8.reduce(0) { ($0 &* 31 &+ Int($1)) % 1_009 }
@@ -27,7 +28,7 @@ struct Look {
         "serial": Look(hue: 8, shape: .ring), "floor": Look(hue: 8, shape: .square),
     ]
 
-    /// Colours for a light and a dark ground, told apart also by people who see red and green alike (after Okabe and
+    /// Colours for light and dark backgrounds, distinguishable also with red-green colour blindness (after Okabe and
     /// Ito).
     private static let hues = [
         ("#007f5f", "#2fd0a5"), ("#0072b2", "#4fb0f0"), ("#c0569a", "#e79ccb"), ("#c47a00", "#f2b233"),
@@ -35,7 +36,7 @@ struct Look {
         ("#777777", "#a0a0a0"),
     ]
 
-    /// The style of all drawings: on a page once, in a file of its own inside of it.
+    /// The style of all drawings: once on a page, and inside a drawing that is a separate file.
     static let style: String = {
         func colours(_ pick: ((String, String)) -> String) -> String {
             hues.enumerated().map { index, hue in

@@ -2,36 +2,37 @@ public import BenchmarkCore
 public import BenchmarkHarness
 import Foundation
 
-/// The counts of each row of ours, as of their last change on purpose: the file `Benchmarks/counts.json`.
+/// The counts of each row of ours, as of the last intended change: the file `Benchmarks/counts.json`.
 public struct RecordedCounts: Sendable {
-    /// The tools of the counts: the compiler, the allocator, the counting tool. With others the counts differ.
+    /// The tools that the counts depend on: the compiler, the allocator, the counting tool. With other tools the counts
+    /// differ.
     public var tools: [String: String] = [:]
     /// The counts by the name of the row, "W3 ours".
     public var rows: [String: OperationCounts] = [:]
-    /// Live bytes of each pending operation, those of its closures included, by workload, at ``sizeOfBytes``: of a run,
-    /// set by hand.
+    /// Live bytes of each pending operation, including those of its closures, by workload, at ``sizeOfBytes``: measured by
+    /// a run, recorded by hand.
     public var pendingBytes: [String: Double] = [:]
 
-    /// How much more than recorded a run may show, which has many workers, any size, and no repetition.
+    /// How far a run may exceed the record, since it has many workers, any size, and no repetition.
     static let toleranceOfRuns = 1.05
 
-    /// The least size at which what a run allocates once hardly shows.
+    /// The least size at which one-time allocations of a run are negligible.
     static let leastSize = 1_000
 
-    /// The size at which the bytes were recorded: what grows by doubling is more or less full at another one.
+    /// The size at which the bytes were recorded: storage that grows by doubling is filled differently at another size.
     static let sizeOfBytes = 10_000
 
     /// Creates a record without rows.
     public init() {}
 
-    /// Where the file lies in the repository that this program was built in.
+    /// The path of the file in the repository that this program was built in.
     public static let path = (0..<2).reduce(URL(fileURLWithPath: #filePath)) { path, _ in
         path.deletingLastPathComponent()
     }.appendingPathComponent("counts.json").path
 
     /// Reads a file.
     ///
-    /// - Throws: ``BenchmarkError`` when there is none, or it holds something else.
+    /// - Throws: ``BenchmarkError`` when there is none, or it has other contents.
     public init(contentsOf path: String) throws {
         guard let data = FileManager.default.contents(atPath: path) else {
             throw BenchmarkError(
@@ -59,8 +60,7 @@ public struct RecordedCounts: Sendable {
         }
     }
 
-    /// Writes the file: sorted, one figure a line with the name of its row, so that a difference of two versions reads
-    /// like a sentence.
+    /// Writes the file: sorted, one figure per line with the name of its row, so that a diff of two versions is readable.
     ///
     /// - Throws: ``BenchmarkError`` when it cannot be written.
     public func write(to path: String) throws {
@@ -78,7 +78,7 @@ public struct RecordedCounts: Sendable {
         var tools: [String: String]
     }
 
-    /// A sentence for each count of a row that is not as recorded.
+    /// A sentence for each count of a row that differs from the record.
     public func differences(_ seen: OperationCounts, of row: CountedRow) -> [String] {
         guard let recorded = rows[row.name] else {
             return ["\(row.name): it is not recorded."]
@@ -94,10 +94,10 @@ public struct RecordedCounts: Sendable {
         }
     }
 
-    /// Takes over the counts of a row. Counts within half of the row's band stay as they are, so that a version of the file
-    /// shows changes and no noise.
+    /// Records the counts of a row. Counts within half of the row's band keep their recorded values, so that a diff of the
+    /// file shows changes and no noise.
     ///
-    /// - Returns: what changed, a line each.
+    /// - Returns: the changes, a line each.
     public mutating func record(_ seen: OperationCounts, of row: CountedRow) -> [String] {
         guard let recorded = rows[row.name], recorded.n == seen.n else {
             rows[row.name] = seen
@@ -112,16 +112,16 @@ public struct RecordedCounts: Sendable {
     }
 }
 
-/// One of the figures of a row, as it was and as it is.
+/// One of the figures of a row, recorded and current.
 private struct Figure {
     let name: String
     let recorded: Double
     let seen: Double
-    /// The base of a share: for the part of a whole, the whole.
+    /// The base of a share: for a part of a whole, the whole.
     let whole: Double
-    /// The least difference that is one.
+    /// The smallest difference that counts.
     let least: Double
-    /// How much more may be off than the row's band.
+    /// Additional tolerance beyond the row's band.
     var slack = 0.0
 
     func differs(by share: Double) -> Bool { abs(seen - recorded) > max(whole * share, least) + slack }
@@ -134,7 +134,7 @@ private struct Figure {
 
     static func all(_ recorded: OperationCounts, _ seen: OperationCounts) -> [Figure] {
         let whole = recorded.allInstructions
-        // The runtime finds metadata in tables by their addresses, and another build has other collisions: W21-execute
+        // The runtime finds metadata in hash tables keyed by address, and another build has other collisions: W21-execute
         // was seen with 3,200 and 3,519 instructions of it.
         let collisions = 0.15 * (recorded.instructions[.runtime] ?? 0)
         let parts = CountCategory.allCases.map { category in
@@ -155,7 +155,7 @@ private struct Figure {
         ] + parts + [
             count("allocations", \.allocations), count("retains", \.retains), count("releases", \.releases),
             count("atomics", \.atomics),
-            // The runtime takes one where two tasks meet.
+            // The runtime locks a mutex where two tasks meet.
             count("mutexes", \.mutexes, least: 0.25),
         ]
     }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A drawing as text: shapes with classes, so that one style sheet gives both a light and a dark page their
-/// colours.
+/// A drawing as text: shapes with classes, so that one style sheet supplies the colours for both a light
+/// and a dark page.
 struct SVG {
     private var body = ""
     private let width: Double
@@ -23,7 +23,7 @@ struct SVG {
         body += " class=\"\(name)\"/>\n"
     }
 
-    /// The mark of a peer, with a text that appears under the pointer.
+    /// The mark of a peer, with a tooltip.
     mutating func mark(_ look: Look, _ x: Double, _ y: Double, radius: Double, hint: String) {
         let title = "<title>\(hint.escaped)</title>"
         let fill = "class=\"f\(look.hue) mark\""
@@ -59,7 +59,8 @@ struct SVG {
         body += "<text x=\"\(x.svg)\" y=\"\(y.svg)\" class=\"\(name)\"\(anchored)>\(text.escaped)</text>\n"
     }
 
-    /// The drawing for a page that has the style, or with its style and a ground for a file of its own.
+    /// The drawing for a page that has the style, or, as a separate file, with its own style and
+    /// background.
     func render(title: String, isAlone: Bool = false) -> String {
         let own =
             isAlone
@@ -71,7 +72,7 @@ struct SVG {
             """
     }
 
-    /// A line through the points in the words of a path.
+    /// A line through the points, in the syntax of a path.
     static func commands(_ points: [(Double, Double)]) -> String {
         points.enumerated().map { "\($0 == 0 ? "M" : "L")\($1.0.svg) \($1.1.svg)" }.joined()
     }
@@ -86,7 +87,7 @@ extension Double {
 }
 
 extension String {
-    /// The text with what has a meaning in XML written as entities.
+    /// The text with XML's special characters replaced by entities.
     var escaped: String {
         var result = ""
         for character in self {

@@ -8,9 +8,9 @@ package struct Scale {
     private let to: Double
 
     /// - Parameters:
-    ///   - values: what must fit; positive.
-    ///   - including: a value that is shown in any case.
-    ///   - limits: the axis does not go beyond; what does is drawn at its end.
+    ///   - values: the values that must fit; positive.
+    ///   - including: a value that is always shown.
+    ///   - limits: the limits of the axis; a value beyond them is drawn at its end.
     package init(
         _ values: [Double], including: Double? = nil, limits: ClosedRange<Double>? = nil,
         margin: Double = 1.4,
@@ -31,17 +31,17 @@ package struct Scale {
 
     func holds(_ value: Double) -> Bool { value >= low && value <= high }
 
-    /// Where the middle of a value's text stands: at the ends of the axis so that it does not leave it.
+    /// Where to centre a value's label: near the ends of the axis it is moved inside.
     ///
-    /// - Parameter room: what the text takes along the axis.
+    /// - Parameter room: the length of the label along the axis.
     package func middle(_ value: Double, room: Double) -> Double {
         let (first, last) = (min(from, to) + room / 2, max(from, to) - room / 2)
         return min(max(self(value), first), last)
     }
 
-    /// As many round numbers as there is room for: with a text each, `gap` apart along the axis.
+    /// As many round numbers as there is room for, each with a label, `gap` apart along the axis.
     ///
-    /// - Parameter room: what a text takes along the axis.
+    /// - Parameter room: the length of a label along the axis.
     package func ticks(gap: Double = 10, room: (Double) -> Double) -> [Double] {
         candidates.first { ticks in
             zip(ticks, ticks.dropFirst()).allSatisfy { one, next in
@@ -51,10 +51,10 @@ package struct Scale {
         } ?? []
     }
 
-    /// From the many to the few.
+    /// The candidates, from many ticks to few.
     private var candidates: [[Double]] {
         var all: [[Double]] = []
-        if high / low < 4 {  // no decade, perhaps: steps of equal differences
+        if high / low < 4 {  // there may be no decade: use equal differences
             for step in [0.01, 0.02, 0.05, 0.1, 0.2, 0.5] {
                 let size = pow(10, floor(log10(high))) * step
                 let first = (low / size).rounded(.up)

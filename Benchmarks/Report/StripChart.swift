@@ -1,11 +1,11 @@
-/// Rows with marks on one logarithmic axis, small enough to stand beside others of its kind: costs, and the distance
+/// Rows with marks on one logarithmic axis, small enough to be placed next to other charts: costs, and the distance
 /// to the floor.
 struct StripChart {
     struct Row {
         let label: String
         /// The text at its end: the figure of ours.
         let note: String
-        /// Not negative. What is 0 stands on a line of its own, left of the axis.
+        /// Not negative. A value of 0 is drawn on a separate line, left of the axis.
         let values: [(name: String, value: Double, text: String)]
     }
 
@@ -15,7 +15,7 @@ struct StripChart {
     /// Below the title: what the axis shows.
     let caption: String
     let rows: [Row]
-    /// A value with a line.
+    /// A value that is marked by a line.
     let mark: Double?
     let tick: (Double) -> String
 

@@ -2,10 +2,10 @@ import BenchmarkCore
 public import BenchmarkHarness
 import Foundation
 
-/// The content of the table and of the page: one row for each workload, at its largest size that ours was
-/// measured at; and parts, of the rows that have the same peers.
+/// The content of the table and of the page: one row for each workload, at the largest size at which ours was measured; and
+/// parts, which group the rows with the same peers.
 public struct Summary {
-    /// Somebody beside ours in a row.
+    /// A peer of ours in a row.
     struct Peer {
         let name: String
         let series: RunDocument.Series?
@@ -24,14 +24,14 @@ public struct Summary {
         let ours: Estimate
         /// Ours against a second process of ours.
         let again: Estimate?
-        /// Everybody of its part.
+        /// All peers of its part.
         let peers: [Peer]
         let standing: Standing
 
         /// The workload's identifier and title.
         var name: String { "\(workload.id) \(workload.title)" }
 
-        /// Of the peers that one would use instead.
+        /// The ratios of the peers that one would use instead.
         var rivals: [(peer: Peer, ratio: Estimate)] {
             peers.compactMap { peer in
                 Summary.references.contains(peer.name) ? nil : peer.ratio.map { (peer, $0) }
@@ -52,17 +52,17 @@ public struct Summary {
         var rivals: [String] { peers.filter { !Summary.references.contains($0) } }
     }
 
-    /// Where ours is in a row, as far as its intervals tell.
+    /// How ours compares in a row, as far as its intervals show.
     enum Standing: Equatable {
         /// Ahead of every peer.
         case ahead
-        /// Neither ahead of all, nor behind one.
+        /// Neither ahead of all peers, nor behind one.
         case level
         /// Behind a peer.
         case behind
-        /// Nobody to compare with.
+        /// No peer to compare with.
         case alone
-        /// Nothing can be said, and why.
+        /// Nothing can be concluded, and why.
         case unknown(Objection)
 
         /// The class of its colour.
@@ -76,7 +76,7 @@ public struct Summary {
         }
     }
 
-    /// Why nothing can be said of a row.
+    /// Why nothing can be concluded about a row.
     enum Objection: Equatable {
         /// How many times longer a second process of ours takes.
         case unlikeItself(Double)
@@ -94,19 +94,19 @@ public struct Summary {
 
     let document: RunDocument
     let parts: [Part]
-    /// By workload, size and peer: a search for each would take seconds.
+    /// By workload, size and peer: linear searches would take seconds.
     private let index: Index
 
     var rows: [Row] { parts.flatMap(\.rows) }
 
-    /// Sums a run up.
+    /// Summarises a run.
     public init(_ document: RunDocument) {
         self.document = document
         let index = Index(document)
         self.index = index
         let all = Workload.Subject.allCases.map { Self.part($0, of: document, index) }
         let measured = all.filter { !$0.rows.isEmpty }
-        parts = measured.isEmpty ? Array(all.prefix(1)) : measured  // also a run without a result is drawn
+        parts = measured.isEmpty ? Array(all.prefix(1)) : measured  // a run without results is drawn, too
     }
 
     private static func part(_ subject: Workload.Subject, of document: RunDocument, _ index: Index) -> Part {
@@ -146,12 +146,12 @@ public struct Summary {
         return best.low > 1 ? .ahead : rivals.contains { $0.high < 1 } ? .behind : .level
     }
 
-    /// The series of a peer, when there is one.
+    /// The series of a peer, if there is one.
     func series(_ workload: String, n: Int, peer: String) -> RunDocument.Series? {
         index.series(workload, n: n, peer: peer)
     }
 
-    /// Of a peer in a row's workload, by size.
+    /// The series of a peer in a row's workload, by size.
     func series(of peer: String, in row: Row) -> [RunDocument.Series] {
         index.sizes(row.workload.id).compactMap { index.series(row.workload.id, n: $0, peer: peer) }
     }
@@ -164,8 +164,8 @@ public struct Summary {
         rows.compactMap { row in row.again.map { (row, $0) } }
     }
 
-    /// Why nothing can be said of a row: ours is not like itself there, or was not compared with itself though
-    /// it was elsewhere in the run, or the restarts are too few for an interval. Costs may all be 0, and are not
+    /// Why nothing can be concluded about a row: ours does not agree with itself there, or was not compared with itself
+    /// although it was elsewhere in the run, or the restarts are too few for an interval. Costs may all be 0, and are not
     /// compared.
     private static func objection(
         to workload: Workload, again: Estimate?, isOwed: Bool, rivals: [Estimate]
@@ -176,16 +176,17 @@ public struct Summary {
         return rivals.contains { $0.coverage < leastCoverage } ? .fewRestarts : nil
     }
 
-    /// The least coverage of an interval for a verdict: ``leastRestarts`` give it.
+    /// The least coverage of an interval for a verdict, which ``leastRestarts`` provide.
     static let leastCoverage = 0.9
-    /// Of a run, for verdicts.
+    /// The fewest restarts of a run that allow verdicts.
     static let leastRestarts = 5
 
-    /// How far from 1 an A/A figure may be: not with its whole interval further than a tenth.
+    /// Whether an A/A figure is close enough to 1: its interval may not lie entirely further away than a tenth.
     ///
-    /// That the interval lies on one side of 1 happens by chance in 3 of 100 rows of six restarts, and with it the median is
-    /// where the noise is: in 40 runs of 12 rows, 7 rows had an interval without 1, and a median further than a tenth, but none
-    /// an interval that begins there. A process that takes a fifth longer in each restart is found by either.
+    /// An interval on one side of 1 happens by chance in 3 of 100 rows of six restarts, and the median then lies where the
+    /// noise is. In 40 runs of 12 rows, 7 rows had an interval without 1 and a median further away than a tenth, but none had
+    /// an interval that lies entirely beyond a tenth. A process that takes a fifth longer in each restart is detected by either
+    /// criterion.
     public static func isWithinBand(_ ratio: Estimate) -> Bool {
         ratio.low <= 1 + tenth && ratio.high >= 1 / (1 + tenth)
     }
@@ -203,7 +204,7 @@ public struct Summary {
         return "A/A: ours against ours is NOT 1 in \(names.joined(separator: ", ")): no verdict there."
     }
 
-    /// Whether ours is like itself wherever that was asked.
+    /// Whether ours agrees with itself wherever that was measured.
     var isLikeItself: Bool { selfComparisons.allSatisfy { Self.isWithinBand($0.ratio) } }
 
     /// The most restarts that a row has.
@@ -223,7 +224,7 @@ public struct Summary {
         }
     }
 
-    /// The peers that are measured beside the others, to compare with: nobody would use them instead.
+    /// The peers that are measured for reference only: they are not alternatives to ours.
     static let references: Set = ["ours-bare", "ours-preferred", "ours-recorded", "serial", "floor"]
 
     /// The sentence about the distance to the physical limit, and to our scheduler where ours is the layer on it.
@@ -244,7 +245,7 @@ public struct Summary {
     }
 }
 
-/// The series of a document, found at once.
+/// An index of the series of a document.
 private struct Index {
     private struct Key: Hashable {
         let workload: String

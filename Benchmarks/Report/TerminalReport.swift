@@ -3,11 +3,11 @@ public import BenchmarkHarness
 import Foundation
 import Rainbow
 
-/// The run as one reads it in a terminal, in the order of the page: who is ahead on average, each family of workloads,
-/// what is lost, how far to trust it, and who is missing.
+/// The run for a terminal, in the order of the page: who is ahead on average, each family of workloads, the losses,
+/// how far to trust the run, and the missing peers.
 public struct TerminalReport {
     private static let columns = 100
-    /// With the places of the files, which stand below, at most 60.
+    /// At most 60 lines, including the paths of the files, which are printed below.
     private static let lines = 56
 
     private let document: RunDocument
@@ -21,7 +21,7 @@ public struct TerminalReport {
         summary = page.summary
     }
 
-    /// The text: at most 56 lines of 100 columns. Colours only where standard output shows them.
+    /// The text: at most 56 lines of 100 columns, with colours only if standard output shows them.
     public func render() -> String {
         let head = wrapped(page.headline).map(\.bold) + [fitted(page.machineLine).lightBlack, ""]
         let body = head + page.headlines.flatMap(means) + families
@@ -90,8 +90,8 @@ public struct TerminalReport {
 
     // MARK: Each family of workloads
 
-    /// Two beside each other: a sign, the nearest peer in the row where it is nearest, and its ratio there and where
-    /// it is furthest.
+    /// Two side by side: a sign, the nearest peer in the row where it is nearest, and its ratio there and where it is
+    /// furthest away.
     private var families: [String] {
         var names: [String] = []
         let groups = Dictionary(grouping: summary.rows, by: \.workload.family)
@@ -155,7 +155,7 @@ public struct TerminalReport {
         let title =
             "\("What we lose".bold)  \(all.count) of \(summary.rows.count) workloads; time over ours, and interval"
         if lines.count < room { return [title] + lines }
-        // The worst of each subject, in the order of the subjects; of each at least one.
+        // The worst of each subject, in the order of the subjects; at least one of each.
         var shown: [String] = []
         var left = room - 2
         for (place, part) in summary.parts.enumerated() {

@@ -1,7 +1,7 @@
-/// How wide a text is, so that a drawing can keep its texts apart without a browser.
+/// The width of a text, so that a drawing can keep its texts apart without a browser.
 ///
-/// The widths are those of DejaVu Sans, the widest of what `system-ui` usually stands for: a text that fits here fits
-/// in the others, too. Kerning only makes it narrower.
+/// The widths are those of DejaVu Sans, the widest of the fonts that `system-ui` usually resolves to: a text that
+/// fits in it also fits in the others. Kerning only makes it narrower.
 package enum TextMetrics {
     /// The size of a class of text in pixels, and whether it is bold.
     package static func font(ofClass name: String) -> (size: Double, isBold: Bool) {
@@ -24,7 +24,7 @@ package enum TextMetrics {
         return Double(hundredths) / 100 * font.size
     }
 
-    /// The text, or its beginning and an ellipsis, so that it is not wider than `width`.
+    /// The text, or its beginning and an ellipsis, so that it is no wider than `width`.
     package static func fit(_ text: String, into width: Double, class name: String = "") -> String {
         if Self.width(text, class: name) <= width { return text }
         var start = text[...]
@@ -32,7 +32,7 @@ package enum TextMetrics {
         return start.isEmpty ? "" : start + "…"
     }
 
-    /// Anything outside of ASCII: as wide as an em.
+    /// The width of a character outside ASCII: an em.
     private static let wide = 100
 
     /// In hundredths of an em, from the space to the tilde.

@@ -16,12 +16,12 @@ struct BenchRunner: ParsableCommand {
         ],
         defaultSubcommand: Run.self)
 
-    /// Not asynchronous: a peer's process measures what tasks of the main actor cost, and runs on a thread that is its own.
+    /// Not asynchronous: a peer's process measures the cost of tasks of the main actor, and runs on its own thread.
     static func main() {
         ending {
             var command = try parseAsRoot()
             guard let asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
-            // Used by the task alone: this thread has nothing more to do with it.
+            // Used by the task alone: this thread does not touch it again.
             nonisolated(unsafe) var running = asynchronous
             Task {
                 do {
@@ -35,7 +35,7 @@ struct BenchRunner: ParsableCommand {
         }
     }
 
-    /// Runs `body`; what it throws becomes a sentence and the status of the process.
+    /// Runs `body`; an error becomes a sentence and the exit status of the process.
     private static func ending(_ body: () throws -> Void) {
         do {
             try body()

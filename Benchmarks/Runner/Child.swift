@@ -12,7 +12,7 @@ struct Child: ParsableCommand {
     @Option var peer: String
     @Option var threads: Int
     @Flag var countAllocations = false
-    /// Time is a simulator's.
+    /// Whether time is a simulator's.
     @Flag var fairByCount = false
 
     func run() throws {

@@ -4,22 +4,21 @@ import BenchmarkHarness
 import Foundation
 import Glibc
 
-/// The child's side: serves one peer, one request after the other, until its input ends.
+/// The child's side: serves one peer, one request after another, until its input ends.
 struct ChildServer {
     private let peer: any Peer
     private let countsAllocations: Bool
 
     /// Creates the peer.
     ///
-    /// - Parameter countsAllocations: whether answers tell allocations; their times are not to be used then.
-    /// - Throws: what the peer's initialiser throws.
+    /// - Parameter countsAllocations: whether answers report allocations; their times are not meaningful then.
+    /// - Throws: any error of the peer's initialiser.
     init(_ type: any Peer.Type, threads: Int, countsAllocations: Bool) throws {
         self.countsAllocations = countsAllocations && allocation_counter_install()  // before any thread
         peer = try type.init(threads: threads)
     }
 
-    /// Reads requests from standard input and answers on what was standard output; returns when the input
-    /// ends.
+    /// Reads requests from standard input, and answers on the original standard output; returns when the input ends.
     func run() {
         // A peer that prints must not garble the answers: standard output becomes standard error.
         let answers = dup(STDOUT_FILENO)
@@ -39,8 +38,8 @@ struct ChildServer {
         peer.shutdown()
     }
 
-    /// Gives a pool that frees on a thread of its own, or after a grace period, time for it: 25 ms, and as long as it
-    /// says that something waits, at most 5 s.
+    /// Gives a pool that frees memory on a separate thread, or after a grace period, time to do so: 25 ms, and longer
+    /// while it reports that something waits, at most 5 s.
     private func settle() {
         for _ in 0..<200 {
             poll(nil, 0, 25)
@@ -60,7 +59,7 @@ struct ChildServer {
             if request.list { return Response(workloads: list) }
             let findsLeftovers = countsAllocations && request.findsLeftovers
             if countsAllocations {
-                // Allocations that are made once, and stay, are none of an operation's.
+                // Allocations that are made once, and stay, do not belong to an operation.
                 let least = workloads.first { $0.id == request.workload }?.quick.first ?? request.n
                 _ = try peer.run(request.workload, n: findsLeftovers ? request.n : min(least, request.n))
                 if findsLeftovers { settle() }
@@ -70,7 +69,7 @@ struct ChildServer {
             var sample = try peer.run(request.workload, n: request.n)
             let costs = Costs.now().since(before)
             if findsLeftovers {
-                sample.extra = [:]  // which would be left
+                sample.extra = [:]  // would remain allocated
                 settle()
             }
             let allocated = countsAllocations ? allocation_counter_stop() : nil
@@ -101,7 +100,7 @@ struct ChildServer {
         }
     }
 
-    /// Returns the bytes that each run of a request leaves, after as many more runs as it takes to know.
+    /// Returns the bytes that each run of a request leaves, after as many additional runs as are needed to decide.
     private func leftovers(_ first: allocation_counts, _ request: Request) throws -> Double {
         var leftovers = Leftovers()
         leftovers.add(Int(first.left))

@@ -5,7 +5,7 @@ import BenchmarkPeers
 import BenchmarkReport
 import Foundation
 
-/// Counts what the operations of ours execute, and compares that with what is recorded.
+/// Counts what the operations of ours execute, and compares the counts with the record.
 struct Counts: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:
@@ -69,8 +69,9 @@ struct Counts: AsyncParsableCommand {
         print("All \(counted.count) rows are as recorded.")
     }
 
-    /// A sentence for each figure that is off, in the process that was nearest to the record: whether a worker finds its
-    /// work awake or asleep may stay the same for as long as a process lives, so a row that is off is counted in others.
+    /// A sentence for each figure that is off, in the process that was closest to the record. Whether a worker finds its
+    /// work awake or asleep may stay the same for the life of a process, so a row that is off is counted again in other
+    /// processes.
     private static func failures(
         of counted: [(row: CountedRow, counts: OperationCounts)], _ recorded: RecordedCounts, jobs: Int
     ) async throws -> [String] {
@@ -92,7 +93,7 @@ struct Counts: AsyncParsableCommand {
     }
 
     private static let processesElsewhere = 3
-    /// On a busy machine a worker is mostly ahead of the thread that submits, and looks for more in vain.
+    /// On a busy machine a worker is mostly ahead of the submitting thread, and searches in vain more often.
     private static let processesWhereThreadsShare = 10
 
     private func write(
@@ -126,7 +127,7 @@ struct Counts: AsyncParsableCommand {
         }
     }
 
-    /// In the order of the rows.
+    /// Results are in the order of the rows.
     private static func count(_ rows: [CountedRow], jobs: Int) async throws -> [(
         row: CountedRow, counts: OperationCounts
     )] {

@@ -4,7 +4,7 @@ import BenchmarkHarness
 import BenchmarkPeers
 import Foundation
 
-/// Says what can be measured, and with whom.
+/// Lists the workloads and the peers that can be measured.
 struct List: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show workloads and peers, or all about some of them.")
@@ -29,7 +29,7 @@ struct List: ParsableCommand {
 
     // MARK: Overview
 
-    /// The columns that a terminal shows without wrapping.
+    /// The number of columns that a terminal shows without wrapping.
     private static let columns = 100
 
     private static var overview: String {
@@ -46,7 +46,7 @@ struct List: ParsableCommand {
             .joined(separator: "\n")
     }
 
-    /// A family: its first member's title, and as many of its members' endings as there is room for.
+    /// A family: its first member's title, and as many of its members' suffixes as fit.
     private static func line(_ family: String, _ members: [Workload]) -> String {
         let title = members[0].title.prefix { $0 != "," }
         let start = "  \(padded(family, 4)) \(padded(String(title), 22))"
@@ -105,7 +105,8 @@ struct List: ParsableCommand {
         return (head + forms + reasons).joined(separator: "\n")
     }
 
-    /// Returns each sentence with the workloads that it is about, in the order of the first of them.
+    /// Returns each sentence with the workloads to which it applies, in the order of the first of
+    /// them.
     private static func grouped(_ say: (String) -> String?) -> [(ids: String, sentence: String)] {
         var sentences: [String] = []
         var ids: [String: [String]] = [:]
@@ -117,7 +118,7 @@ struct List: ParsableCommand {
         return sentences.map { (ids[$0, default: []].joined(separator: ", "), $0) }
     }
 
-    /// The first line is indented by as many columns, the others by two more.
+    /// The first line is indented by this many columns, the others by two more.
     private static func wrapped(_ text: String, indent: Int) -> String {
         var lines: [String] = []
         var line = String(repeating: " ", count: indent)
@@ -135,7 +136,7 @@ struct List: ParsableCommand {
     }
 }
 
-/// All that `list` knows, as JSON, without the fields that are nil.
+/// Everything that `list` knows, as JSON, without the fields that are nil.
 private struct Catalogue: Encodable {
     let workloads: [Entry]
     let peers: [PeerEntry]
@@ -165,7 +166,7 @@ private struct Catalogue: Encodable {
         let missing: String?
         /// By workload.
         let forms: [String: String]
-        /// By workload; in all others it takes part, unless it is missing.
+        /// By workload; it takes part in all others, unless it is missing.
         let notApplicable: [String: String]
     }
 

@@ -3,7 +3,7 @@ import BenchmarkHarness
 import BenchmarkReport
 import Foundation
 
-/// Puts the parts of a run together.
+/// Combines the parts of a run.
 struct MergeParts: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "merge",

@@ -56,7 +56,7 @@ struct Run: AsyncParsableCommand {
         }
     }
 
-    /// The run to go on with: what it asks for is in its file.
+    /// The run to resume: its options are in its file.
     private func interrupted() async throws -> (document: RunDocument, options: PlanOptions, name: String) {
         if selection.isGiven || !units.isEmpty {
             throw BenchmarkError(
@@ -85,7 +85,7 @@ struct Run: AsyncParsableCommand {
         return (document, options, file.deletingPathExtension().lastPathComponent)
     }
 
-    /// The values are kept, and the last run that was whole stays the latest.
+    /// Keeps the values, and the last complete run stays the latest.
     private func refuse(_ document: RunDocument, _ files: RunFiles) throws -> Never {
         try document.write(to: files.failed)
         throw BenchmarkError(
@@ -107,15 +107,15 @@ struct Run: AsyncParsableCommand {
     }
 }
 
-/// Peers that are there to be caught by tests.
+/// Peers that exist to be caught by tests.
 let controls: Set = ["wrong", "hang", "stall", "absent"]
 
 /// The peers that users see.
 var visiblePeers: [any Peer.Type] { peerTypes.filter { !controls.contains($0.name) } }
 
-/// A plan of the peers that there are.
+/// A plan of the available peers.
 ///
-/// - Parameter units: the only ones to measure; all when it is empty.
+/// - Parameter units: the only units to measure; all if it is empty.
 func plan(_ options: PlanOptions, only units: [String] = []) throws -> Plan {
     try Plan(
         options, known: visiblePeers.map { $0.name },

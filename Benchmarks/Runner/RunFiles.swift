@@ -2,23 +2,24 @@ import BenchmarkHarness
 import Foundation
 import Glibc
 
-/// Where the files of a run are: each run has its own, and `latest.json` and `report.html` are links to those of the last.
+/// The paths of a run's files: each run has its own, and `latest.json` and `report.html` are links to those of the last
+/// run.
 struct RunFiles {
     /// The raw values.
     let json: String
     /// The page.
     let html: String
-    /// Links that are to lead to the two; none where the user named a file.
+    /// Links that should lead to the two files; none if the user named a file.
     private let links: [(link: String, target: String)]
 
     private static let folder = ".benchmarks"
-    /// The file that the last run's link is.
+    /// The link to the raw values of the last run.
     static let latest = "\(folder)/latest.json"
-    /// The page of the last run.
+    /// The link to the page of the last run.
     static let page = "\(folder)/report.html"
 
     /// - Parameters:
-    ///   - name: of the run; nil: its date.
+    ///   - name: the name of the run; nil: its date.
     ///   - json: a file that the user named.
     ///   - html: a page that the user named.
     init(name: String, json: String?, html: String?) {
@@ -29,12 +30,12 @@ struct RunFiles {
             (json == nil ? [(Self.latest, own.json)] : []) + (html == nil ? [(Self.page, own.html)] : [])
     }
 
-    /// Of a run by its name.
+    /// The raw values of a run with a given name.
     static func json(ofRun name: String) -> String { "\(folder)/runs/\(name).json" }
 
     /// The name of a new run.
     ///
-    /// - Throws: ``BenchmarkError`` when the wanted name is none, or is taken.
+    /// - Throws: ``BenchmarkError`` when the requested name is invalid or taken.
     static func newName(_ wanted: String?, date: Date) throws -> String {
         if let wanted {
             let isName =
@@ -60,12 +61,12 @@ struct RunFiles {
         FileManager.default.fileExists(atPath: json(ofRun: name))
     }
 
-    /// Beside the raw values: of a run that failed.
+    /// The file for a failed run, next to the raw values.
     var failed: String { json.hasSuffix(".json") ? "\(json.dropLast(5))-failed.json" : "\(json)-failed" }
 
-    /// Lets the links lead to the files of this run, one after the other.
+    /// Points the links to the files of this run, one after the other.
     ///
-    /// - Throws: ``BenchmarkError`` that names a link which cannot be made.
+    /// - Throws: ``BenchmarkError`` that names a link that cannot be created.
     func link() throws {
         for (link, target) in links {
             try keep(link)
@@ -79,7 +80,7 @@ struct RunFiles {
         }
     }
 
-    /// Runs of before there were links are in a file of this name: it becomes one of the runs.
+    /// Runs that predate the links are in a file of this name: it becomes one of the runs.
     private func keep(_ path: String) throws {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }

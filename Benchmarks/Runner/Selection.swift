@@ -2,7 +2,7 @@ import ArgumentParser
 import BenchmarkHarness
 import Foundation
 
-/// The measurements to make, as arguments.
+/// The requested measurements, as arguments.
 struct Selection: ParsableArguments {
     @Option(help: "Workloads by identifier, separated by commas, W14 for all W14-...; all without it.")
     var filter: String?
@@ -39,15 +39,16 @@ struct Selection: ParsableArguments {
             """)
     var sweepThreads: String?
 
-    /// Whether any of them was given.
+    /// Whether any argument was given.
     var isGiven: Bool {
         filter != nil || peers != nil || threads != nil || seed != nil || limit != nil || sizes != nil
             || sweepThreads != nil || thorough || smoke
     }
 
-    /// Returns the options that the arguments ask for.
+    /// Returns the options that the arguments request.
     ///
-    /// - Throws: ``BenchmarkError`` that names what is no number, or excludes another.
+    /// - Throws: ``BenchmarkError`` that names an argument that is not a number, or that excludes
+    ///   another.
     func options() throws -> PlanOptions {
         if thorough && smoke { throw BenchmarkError("'--thorough' and '--smoke' exclude each other.") }
         return try PlanOptions(

@@ -37,7 +37,7 @@ struct Trace: ParsableCommand {
             throw BenchmarkError("The size and the number of workers must be at least 1.")
         }
         let runner = try type.init(threads: threads)
-        _ = try runner.run(workload.id, n: size)  // loads what is loaded late
+        _ = try runner.run(workload.id, n: size)  // triggers lazy loading
         Recorder.start(eventsPerThread: 1 << 17)
         let sample = try runner.run(workload.id, n: size)
         Recorder.stop()

@@ -2,7 +2,7 @@ import ArgumentParser
 import BenchmarkHarness
 import Foundation
 
-/// Names the parts of a run, which may be measured apart: on other machines, at other times.
+/// Lists the parts of a run, which may be measured separately: on other machines, at other times.
 struct Units: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show the units of a run: each can be measured apart, and 'merge' puts them together.")

@@ -17,8 +17,8 @@ struct Matrix: Sendable {
     private(set) var entries: [Entry] = []
     private(set) var seconds = 0.0
 
-    /// Asks each law of each subject, one after another: what runs beside a case would be in its way. A line on the standard error
-    /// says how far it is.
+    /// Checks each law for each subject, one after another: concurrent work would disturb a case. A line on standard error shows
+    /// the progress.
     static func ask(_ laws: [Law], of subjects: [Subject], seed: UInt64, budget: Time, shard: Shard) async
         -> Matrix
     {
@@ -28,7 +28,7 @@ struct Matrix: Sendable {
             .enumerated().filter { $0.offset % shard.count == shard.number - 1 }.map(\.element)
         for (number, pair) in pairs.enumerated() {
             progress("verify: \(pair.law.id) of \(pair.subject.name) (\(number + 1) of \(pairs.count))")
-            // Time that was left over goes to the pairs that come.
+            // Time that was not used goes to the following pairs.
             let left = budget.duration - (ContinuousClock.now - began)
             let share = max(.zero, left / (pairs.count - number))
             let verdict = await check(
@@ -54,7 +54,7 @@ struct Matrix: Sendable {
     var isGood: Bool { entries.allSatisfy(\.verdict.isGood) }
     var cases: Int { entries.map(\.verdict.cases).reduce(0, +) }
 
-    /// In a line.
+    /// The counts in a line.
     var counts: String {
         func count(_ word: String) -> Int { entries.count { $0.verdict.word == word } }
         return """
@@ -63,7 +63,7 @@ struct Matrix: Sendable {
             """
     }
 
-    /// As text: a row for each law, and what does not hold below.
+    /// As text: a row for each law, and below it the laws that do not hold.
     var summary: String {
         var lines = [""]
         for (number, subject) in subjects.enumerated() { lines.append("  \(number + 1)  \(subject)") }

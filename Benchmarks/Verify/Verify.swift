@@ -4,7 +4,7 @@ import ConformanceTesting
 import Foundation
 import PropertyTesting
 
-/// `swift run verify`: asks schedulers whether the laws hold for them.
+/// `swift run verify`: checks whether the laws hold for schedulers.
 @main
 struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -55,9 +55,9 @@ struct Choice: ParsableArguments {
 }
 
 extension Subject {
-    /// All that this program knows, and a pool with a fault.
+    /// All subjects that this program knows, including a pool with a fault.
     static var known: [Subject] { sound + [.brokenPool] }
-    /// All without a fault on purpose.
+    /// All subjects without an intentional fault.
     static var sound: [Subject] { ours + peers + others }
 }
 

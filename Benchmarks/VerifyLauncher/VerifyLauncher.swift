@@ -1,6 +1,6 @@
 import Launching
 
-/// `swift run verify`, in whatever configuration: hands over to the program that asks the laws.
+/// `swift run verify`, in any configuration: runs the program that checks the laws.
 @main
 struct VerifyLauncher {
     static func main() {

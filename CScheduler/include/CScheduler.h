@@ -1,6 +1,6 @@
 /// CScheduler - a lock-free operation queue, completion counter and work-stealing workers.
 ///
-/// One include for everything that is public. The argument why it is right stands in DESIGN.md.
+/// Includes the whole public API. DESIGN.md holds the correctness argument.
 
 #ifndef CSCHEDULER_H
 #define CSCHEDULER_H

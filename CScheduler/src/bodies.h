@@ -1,6 +1,7 @@
-// bodies.h - in debug builds: the bodies on a worker's stack, so that a wait that could never end is found.
+// bodies.h - in debug builds: the bodies on a worker's stack, so that a wait that could never end is
+// detected.
 //
-// A body that waits may run others on its stack, and none below can go on before those above have returned.
+// A waiting body may run others on its stack; none below can continue before those above have returned.
 
 #ifndef CSCHEDULER_BODIES_H
 #define CSCHEDULER_BODIES_H
@@ -38,8 +39,8 @@ static inline void csched_body_ends(csched_worker *worker, const csched_body *bo
     }
 }
 
-/// Stops the process before a wait without a time limit for a body that waits itself, or lies below the one
-/// that waits.
+/// Stops the process before a wait without a time limit for the waiting body itself, or for one below it on
+/// the stack.
 static inline void csched_check_wait(const csched_worker *worker, const csched_completion *counter)
 {
     const csched_body *body = CSCHED_KNOWS_BODIES ? worker->innermost : NULL;

@@ -1,17 +1,18 @@
-// capacity.c - a bounded count, and sleep for those who find it full.
+// capacity.c - a bounded count; submitters that find it full may sleep.
 //
-//   K1  What is subject to the limit never raises pending above it: the compare-exchange checks. What is
-//       exempt counts as well, so that whoever takes an operation need not know which it was.
+//   K1  Operations subject to the limit never raise pending above it: the compare-exchange checks. Exempt
+//       ones are counted as well, so that the worker that takes an operation need not know its kind.
 //   K2  No lost wake-up: a sleeper reads room, announces itself in waiting, tries once more, then sleeps on
-//       the value of room it read. Who lowers pending looks at waiting afterwards, and changes room first
-//       when somebody waits. Who closes changes room as well.
+//       the value of room it read. A thread that lowers pending reads waiting afterwards, and, if a submitter
+//       waits, changes room before it wakes. A close changes room as well.
 //
 // Orderings:
 //   P18  enter: waiting, then pending <-> leave: pending, then waiting; all seq_cst. Either the second try
-//        sees the room, or the one who made it sees the sleeper.
-//   P27  interrupt: room (release) -> enter: room (acquire). Who sleeps on the new value has seen why it
-//        changed: the scheduler is closed. A leave needs no release: who reads its new value before it counts
-//        itself in waiting is not the one that the leave saw waiting, and then P18 shows it the place.
+//        sees the room, or the thread that made it sees the sleeper.
+//   P27  interrupt: room (release) -> enter: room (acquire). A submitter that sleeps on the new value has
+//        seen why it changed: the scheduler is closed. A leave needs no release: a submitter that reads the
+//        leave's new value before it counts itself in waiting is not the one that the leave saw waiting, and
+//        then P18 shows it the place.
 
 #include "capacity.h"
 
@@ -63,9 +64,9 @@ void csched_capacity_leave(csched_capacity *capacity, uint64_t count)
 {
     csched_fetch_sub(&capacity->pending, count, seq_cst);
     if (csched_load(&capacity->waiting, seq_cst) != 0) { // K2
-        csched_fetch_add(&capacity->room, 1, relaxed);   // P18 has told the sleeper of the place already
-        // One more than there are places: one that is woken may be a thread that is stopped. One that wants
-        // more places than there are sleeps again, and is woken in its turn at the latest when nothing waits.
+        csched_fetch_add(&capacity->room, 1, relaxed);   // P18 has already shown the sleeper the place
+        // One more than there are places: a woken thread may be stopped. A submitter that wants more places
+        // than there are sleeps again, and is woken again, at the latest when nothing waits.
         csched_futex_wake(&capacity->room, count < INT32_MAX ? (int)count + 1 : INT32_MAX);
     }
 }

@@ -1,40 +1,40 @@
 // children.c - children of a composite that have no objects: appended, run, finished, taken.
 //
-//   Y1  A child is a node. Its block is called by whoever moves its state from QUEUED to RUNNING; in a
-//       cascade, by whoever holds the cascade's word: one worker at a time, with BUSY set.
+//   Y1  A child is a node. Its block is called by the worker that moves its state from QUEUED to RUNNING; in
+//       a cascade, by the worker that holds the cascade's word: one at a time, with BUSY set.
 //   Y2  `word`: the index of the current step, and flags. BUSY: a worker is inside the cascade, or the
-//       cascade's turn is in a queue. RUNS: the current step has begun. TAKEN: the children are the
-//       embedder's, and nothing done here decides about them any more. One exchange ends a step; after its
-//       block's context was released, another begins the next step. Both fail once TAKEN is set. User code
-//       that runs in between finds a step that has not begun. Where there is nothing to release, one exchange
-//       does both.
+//       cascade's turn is in a queue. RUNS: the current step has begun. TAKEN: the children belong to the
+//       embedder, and nothing done here affects them any more. One exchange ends a step; another, after the
+//       block's context was released, begins the next step. Both fail once TAKEN is set. User code that runs
+//       in between sees a step that has not begun. When there is nothing to release, one exchange does both.
 //   Y3  `pending`, of a group: OPEN during the registration, less one for each child that has left; the close
-//       turns it into the number of children that have not left. Whoever makes it 0 finishes the group. A
-//       taking makes it LEAVING plus the number of children that have not left. Whoever makes it LEAVING is
-//       the last one inside, which asks `finished`, too, as the embedder may have taken the children when all
-//       had finished, and lets the memory go.
+//       turns it into the number of children that have not left. The thread that makes it 0 finishes the
+//       group. A taking makes it LEAVING plus the number of children that have not left. The thread that
+//       makes it LEAVING is the last one inside. It calls `finished`, too, as the embedder may have taken the
+//       children when all had finished, and lets the memory go.
 //   Y4  Children are taken once, under the embedder's lock. After the exchange that sets TAKEN, the
-//       registering thread appends no more. A child that it publishes just then is taken, or withdrawn by an
-//       exchange of its own: the state says which (P50). For a child that was taken before its turn, the
-//       queued turn calls `turn`; for one that was taken while it ran, `returned` is called. So each child
-//       leaves exactly once.
-//   Y5  Whoever finishes the group or the cascade is inside until the embedder has answered, under its lock.
-//       If the answer is that they were taken, the embedder has kept the memory until this caller lets it go.
+//       registering thread appends no more. A child that it publishes at that moment is either taken, or
+//       withdrawn by its sender's exchange: the state decides which (P50). For a child that was taken before
+//       its turn, the queued turn calls `turn`; for one that was taken while it ran, `returned` is called. So
+//       each child leaves exactly once.
+//   Y5  The thread that finishes the group or the cascade is inside until `finished` has returned; the
+//       embedder decides under its lock. If it reports that the children were taken, the embedder has kept
+//       the memory until this thread lets it go.
 //   Y6  The context of a block is released under no lock, after its child has finished and left. Only a
-//       cascade that goes on has its next step in hand meanwhile; if the release blocks, somebody else takes
-//       that step (X8).
+//       cascade that continues has its next step in hand meanwhile; if the release blocks, another worker
+//       takes that step (X8).
 //   Y7  One worker runs a part of a range, child after child. The children after the current one are in hand
-//       (X8), as a part of their own, which is described in the otherwise unused value of its first node.
-//       While somebody is idle, upper halves are pushed first, as in range.c, F2: others find them at once.
+//       (X8) as a separate part, described in the otherwise unused value of its first node. While a worker is
+//       idle, upper halves are pushed first, as in range.c, F2: other workers find them at once.
 //
 // Orderings:
-//   P50  send: count, a fence, then word <-> take: word, then count, both seq_cst. So whoever takes sees the
-//        child, or its sender sees TAKEN.
+//   P50  send: count, a fence, then word <-> take: word, then count, both seq_cst. So either the taker sees
+//        the child, or its sender sees TAKEN.
 //   P51  finished (release) -> taken (acquire): the value of a child that has finished.
-//   P52  leave (release) -> the last leave (acquire): what all children wrote is visible to whoever goes on.
-//        In a cascade: the exchange of each step.
-//   P53  in_hand (release) -> whoever takes it (acquire): the cursor, and what the step before wrote; for a
-//        range, the words of its rest.
+//   P52  leave (release) -> the last leave (acquire): all children's writes are visible to the thread that
+//        goes on. In a cascade: the exchange of each step.
+//   P53  in_hand (release) -> its taker (acquire): the cursor, and the writes of the previous step; for a
+//        range, the words that describe the rest.
 
 #include "children.h"
 
@@ -51,11 +51,11 @@
 // Y7. Set: a worker has in hand the rest of a range, given by its first node. Clear: a cascade.
 #define IS_RANGE ((uintptr_t)1)
 
-// Swift imports the header, too, and has no atomic fields.
+// Swift imports the header, too, and does not support atomic fields.
 #define WORD(children) ((csched_atomic(uint64_t) *)&(children)->word)
 #define PENDING(children) ((csched_atomic(int64_t) *)&(children)->pending)
 #define COUNT(children) ((csched_atomic(uint64_t) *)&(children)->count)
-// A taker may read the capacity while the registering thread gives up the room that is left.
+// A taker may read the capacity while the registering thread cuts off the unused room.
 #define CAPACITY(region) ((csched_atomic(size_t) *)&(region)->capacity)
 #define STATE(child) ((csched_atomic(uint32_t) *)&(child)->state)
 
@@ -216,7 +216,7 @@ csched_child *csched_children_append_range(csched_children *children, uintptr_t 
     return children->next;
 }
 
-// P50. True: whoever takes the children sees these.
+// P50. True: a taker sees these children.
 static bool publish(csched_children *children, csched_child *first, size_t count)
 {
     children->next = first + count;
@@ -226,7 +226,7 @@ static bool publish(csched_children *children, csched_child *first, size_t count
     return csched_likely(!were_taken(children));
 }
 
-// Y4. False: whoever takes has it.
+// Y4. False: the taker has it.
 static bool withdraw(csched_child *child)
 {
     uint32_t queued = CSCHED_CHILD_QUEUED;
@@ -290,7 +290,7 @@ static csched_status submit_range(csched_child *first, part here)
     return csched_submit_exempt_at(children_of(first)->scheduler, &turn, CSCHED_PRIORITY_DEFAULT);
 }
 
-// Y7. Pushes upper halves of a part, while somebody is idle. Returns what is left of it.
+// Y7. Pushes upper halves of a part while a worker is idle. Returns what is left of the part.
 static part share(csched_worker *worker, csched_child *first, part here)
 {
     while (here.high - here.low > 1 && csched_worker_is_wanted(worker)) {
@@ -303,7 +303,7 @@ static part share(csched_worker *worker, csched_child *first, part here)
     return here;
 }
 
-// Y7. Holds in hand what follows the child that begins, as a part of its own.
+// Y7. Holds in hand the children after the one that begins, as a separate part.
 static void hold_rest(csched_worker *worker, csched_children *children, csched_child *rest, uint32_t count)
 {
     rest->value[0] = (uint64_t)(uintptr_t)children;
@@ -346,11 +346,11 @@ static void run_range(void *context, void *extra, csched_disposition disposition
 bool csched_children_send_range(csched_children *children, csched_child *first, size_t count)
 {
     first->value[0] = (uint64_t)(uintptr_t)children;
-    // The first decides for all: whoever takes reads the count once, and so has all of them, or none.
+    // The first child decides for all: a taker reads the count once, so it gets all of them or none.
     if (!publish(children, first, count) && withdraw(first)) {
         return false;
     }
-    // Nobody gives the context up before these have left (P52).
+    // The context is not released before these have left (P52).
     children->owns_blocks |= (first->flags & CSCHED_CHILD_OWNS) != 0;
     part all = {0, (uint32_t)count};
     if (submit_range(first, all) != CSCHED_OK) {
@@ -385,7 +385,7 @@ void csched_children_begin(csched_children *children)
 
 // MARK: Groups
 
-// Y3, Y5. The last use of the children by one of them.
+// Y3, Y5. The last use of `children` by a child's turn.
 static void leave(csched_children *children)
 {
     const csched_children_face *face = children->face;
@@ -442,7 +442,7 @@ static csched_child *following(csched_children *children, const csched_child *ch
     return (csched_child *)(uintptr_t)next;
 }
 
-// Y2. Begins the current step, the cursor's. False: the embedder has it, and the memory was let go.
+// Y2. Begins the current step, at the cursor. False: the embedder has taken it, and the memory was let go.
 static bool begin_step(csched_children *children, uint64_t *word)
 {
     csched_child *child = children->cursor;
@@ -479,7 +479,7 @@ static void run_steps(csched_children *children, csched_child *child, uint64_t w
             face->let_go(children);
             return;
         }
-        csched_store(STATE(child), CSCHED_CHILD_FINISHED, release); // P51, for whoever asks without a lock
+        csched_store(STATE(child), CSCHED_CHILD_FINISHED, release); // P51, for readers without a lock
         word = next;
         if (is_last) {
             if (csched_unlikely(face->finished(children))) { // Y5
@@ -550,7 +550,7 @@ csched_taking csched_children_take(csched_children *children)
     return taking;
 }
 
-// Y4. The former state. WITHDRAWN: it is no child.
+// Y4. The former state. WITHDRAWN: it is not a child.
 static csched_child_state take_child(csched_child *child)
 {
     uint32_t state = csched_load(STATE(child), acquire); // P51
@@ -593,7 +593,7 @@ bool csched_children_taken(csched_children *children, csched_taking *taking)
     }
     int64_t change = LEAVING + (children->is_closed ? 0 : (int64_t)taking->taken - OPEN);
     int64_t before = csched_fetch_add(PENDING(children), change, acq_rel); // Y3
-    // Y5. 0 after the close: somebody is finishing the group, or has done so.
+    // Y5. 0 after the close: a thread is finishing the group, or has done so.
     return children->is_closed && before == 0 ? true : before + change != LEAVING;
 }
 

@@ -1,26 +1,29 @@
-// completion.c - completion counter: how many operations of a group have not completed.
+// completion.c - completion counter: the number of operations of a group that have not completed.
 //
 // One 64-bit word:  [ generation : 32 | waiting : 1 | notify : 1 | released : 1 | outstanding : 29 ]
 //
 //   C1  outstanding = enters - leaves, and is never negative.
 //   C2  The generation grows by one in the very step that takes outstanding to 0, and at no other time.
-//   C3  After the step of C2 the counter belongs to its waiters: leave does not read or write it again, it
-//       only wakes its address. If it was released before that step, it belongs to that leave.
-//   C4  Notifications are taken off the list before the step of C2, by the leave that would do it, and given
-//       back when others enter meanwhile: so none is left behind, and none is touched through the counter
-//       afterwards.
-//   C5  A notification is called by whoever moves its state from armed to calling; cancel moves it to
+//   C3  After the step of C2 the counter belongs to its waiters: leave does not read or write it again, and
+//       only uses its address for the wake-up. If the counter was released before that step, it belongs to
+//       that leave.
+//   C4  Notifications are taken off the list before the step of C2, by the leave that would perform it, and
+//       put back if other operations enter meanwhile: so none is left behind, and none is touched through the
+//       counter afterwards.
+//   C5  A notification is called by the thread that moves its state from armed to calling; cancel moves it to
 //       cancelled.
 //   C6  The list is swept when it has grown to twice what the last sweep kept: cancelled and spent
-//       notifications go. The sweep enters, so that no leave is the last one while it has the list in hand.
+//       notifications are dropped. The sweep enters the counter, so that no leave is the last one while the
+//       sweep holds the list.
 //
 // Orderings:
-//   P9   leave (release) -> leave, wait, notify (acquire): what operations wrote is visible to whoever learns
-//        that their generation is complete. The last leave acquires too: it runs the notifications.
-//   P11  notify: pushes a notification (release) -> leave: takes the list (acquire). Its fields.
+//   P9   leave (release) -> leave, wait, notify (acquire): the operations' writes are visible to any thread
+//        that learns that their generation is complete. The last leave acquires too: it runs the
+//        notifications.
+//   P11  notify: pushes a notification (release) -> leave: takes the list (acquire). Publishes its fields.
 //        The flag is set after the push, by a compare-exchange that checks the generation as well.
-//   P12  wait: sets `waiting` -> leave: sees it in the very word it exchanges. No fence: one word's
-//        modification order.
+//   P12  wait: sets `waiting` -> leave: sees it in the word that it exchanges. No fence: the modification
+//        order of a single word.
 //
 // Source: libdispatch keeps a group's generation and count in one word.
 
@@ -46,7 +49,7 @@ struct csched_notification {
 struct csched_completion {
     csched_atomic(uint64_t) state;
     csched_atomic(csched_notification *) notifications;
-    csched_atomic(uint32_t) listed;   // since the last sweep, and what it kept
+    csched_atomic(uint32_t) listed;   // since the last sweep, plus those it kept
     csched_atomic(uint32_t) sweep_at; // C6
 };
 
@@ -86,7 +89,7 @@ static void unreference(csched_notification *notification)
 static void call(csched_notification *notification)
 {
     uint32_t armed = ARMED;
-    // relaxed: it decides, and nothing else; what it decides about came with the list (P11).
+    // relaxed: only the decision matters; the notification came with the list (P11).
     if (csched_cas(&notification->state, &armed, CALLING, relaxed, relaxed)) { // C5
         notification->function(notification->context);
         csched_store(&notification->state, CALLED, relaxed); // for the sweep (C6)
@@ -102,7 +105,7 @@ static void call_all(csched_notification *list)
     }
 }
 
-// Puts a chain in front of the list. Only ever emptied as a whole, so there is no ABA.
+// Pushes a chain at the front of the list. The list is emptied only as a whole, so there is no ABA.
 static void push(csched_completion *counter, csched_notification *first)
 {
     csched_notification *last = first;
@@ -133,7 +136,8 @@ static csched_notification *concatenate(csched_notification *front, csched_notif
     return front;
 }
 
-// Nobody else can reach the counter: what its list still holds was cancelled, or called by its own notify.
+// No other thread can reach the counter: notifications that are still in its list were cancelled, or called
+// by csched_completion_notify.
 static void dispose(csched_completion *counter)
 {
     call_all(take_all(counter));
@@ -215,7 +219,7 @@ bool csched_completion_leave(csched_completion *counter, uint32_t count)
     return conclusion.last;
 }
 
-// C6. The caller's last use of the counter: the leave may be the one that ends it.
+// C6. The caller's last use of the counter: the leave may be the one that frees it.
 static void sweep(csched_completion *counter)
 {
     uint64_t seen = csched_load(&counter->state, relaxed);
@@ -280,8 +284,8 @@ csched_notification *csched_completion_notify(csched_completion *counter, csched
             return notification;
         }
     }
-    // The generation ended between the look and the flag: its last leave saw no flag, so we call. The list
-    // keeps the spent notification until the next leave that takes it, or until the counter goes.
+    // The generation ended between the read and the flag: its last leave saw no flag, so the call is made
+    // here. The spent notification stays in the list until a later leave takes it, or the counter is freed.
     call(notification);
     return notification;
 }
@@ -317,7 +321,7 @@ static bool counts_here(const void *context, const csched_operation *operation)
     return operation->counter == wait->counter;
 }
 
-// The embedder's question, with what it asks for.
+// Calls the embedder's predicate for an operation or a child.
 static bool is_wanted(const void *context, const csched_operation *operation)
 {
     const awaited *wait = context;
@@ -351,7 +355,7 @@ static csched_wait_result sleep_until(csched_completion *counter, uint32_t curre
     return CSCHED_WAIT_COMPLETED;
 }
 
-// Sleeps; on a worker, without a time limit, after it has run what may be run.
+// Sleeps. On a worker, without a time limit, first runs the operations that may be run.
 static csched_wait_result wait(csched_completion *counter, uint64_t timeout_ns, awaited *wait,
                                csched_wait *nested)
 {

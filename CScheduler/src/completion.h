@@ -14,7 +14,7 @@ typedef struct {
 
 /// As csched_completion_leave, but calls no user code.
 csched_conclusion csched_completion_leave_only(csched_completion *counter, uint32_t count);
-/// Does the rest.
+/// Does the remaining work.
 void csched_completion_conclude(csched_conclusion conclusion);
 
 #endif

@@ -1,31 +1,32 @@
 // deque.c - work-stealing deque with inline operations, and thieves that take many at once.
 //
-// Indices are 64 bits wide and never wrap. Slots of [top, bottom) hold what waits.
+// Indices are 64 bits wide and never wrap. The slots [top, bottom) hold the waiting operations.
 //
-//   D1  top only grows, by compare-exchange; bottom is written by the owner alone.
+//   D1  top only grows, by compare-exchange; only the owner writes bottom.
 //   D2  A slot is overwritten only after top has passed it: so a thief whose compare-exchange on top succeeds
-//       has read the slots it takes unharmed.
+//       has read the slots it takes intact.
 //   D3  Thieves take several at once only below `open`. The owner pops below `open` only after closing it:
 //       it stores 0, and then moves top itself.
-//   D4  Closing moves top by taking the oldest operation, which becomes the one that is popped. Every thief
-//       that read `open` before it was closed had read an older top, so its compare-exchange fails. So after
-//       a close the deque may be opened again, and less far.
-//   D5  Where top shows that one operation is left at most, the owner leaves bottom alone and takes it as
-//       thieves do. What it sees of top may be old, but then top is larger, and its compare-exchange fails.
+//   D4  Closing moves top by taking the oldest operation, which the pop returns. Every thief that read `open`
+//       before it was closed had read an older top, so its compare-exchange fails. Hence the deque may be
+//       opened again after a close, even less far.
+//   D5  When top shows that at most one operation is left, the owner does not change bottom, and takes the
+//       operation as thieves do. The value it reads may be stale, but then top is larger, and its
+//       compare-exchange fails.
 //
 // Orderings:
-//   P1  push: bottom (release) -> steal: bottom (acquire). The slots' contents, and what the submitter wrote.
-//       pop stores it with release too: a thief may read the bottom of a pop, and since C++20 a relaxed store
-//       does not continue the release sequence of an earlier one.
+//   P1  push: bottom (release) -> steal: bottom (acquire). Publishes the slots' contents, and the submitter's
+//       writes. pop stores bottom with release too: a thief may read the bottom of a pop, and since C++20 a
+//       relaxed store does not continue the release sequence of an earlier one.
 //   P2  pop: bottom, fence, top <-> steal: top, fence, bottom (seq_cst fences both). Of an owner and a thief
-//       that want the same last operation, at least one sees the other. Killed without: the operation runs
+//       that want the same last operation, at least one sees the other. Without the fences the operation runs
 //       twice.
-//   P3  push: open (release) -> steal: open (acquire). As P1, for thieves that do not look at bottom.
+//   P3  push: open (release) -> steal: open (acquire). As P1, for thieves that do not read bottom.
 //   P4  close: open = 0, then top (release) -> steal: top (acquire), then open. A thief that saw the moved
 //       top sees that the deque is closed.
-//   P5  grow: buffer (release) -> steal: buffer (acquire). The copied slots. The old buffer is retired: a
-//       thief inside its read section may still read it, D2 holds for it as well, since it is never written
-//       again.
+//   P5  grow: buffer (release) -> steal: buffer (acquire). Publishes the copied slots. The old buffer is
+//       retired: a thief inside its read section may still read it. D2 holds for it as well, since it is
+//       never written again.
 //
 // Sources: Chase and Lev: Dynamic Circular Work-Stealing Deque (2005); Le, Pop, Cohen, Zappa Nardelli:
 // Correct and Efficient Work-Stealing for Weak Memory Models (2013). D3 and D4 are this project's.
@@ -38,7 +39,7 @@ struct csched_buffer {
     csched_slot slots[];
 };
 
-// Thieves find enough, and the owner opens further, only in a deque that is deeper than this.
+// The owner opens a deque, or opens it further, only if it is at least this deep.
 enum { OPEN_DEPTH = 3 * CSCHED_OPEN_DISTANCE, OPEN_STEP = CSCHED_OPEN_DISTANCE };
 
 static csched_buffer *allocate(int64_t capacity)
@@ -77,7 +78,7 @@ bool csched_deque_init(csched_deque *deque, csched_reclaim *domain, int64_t capa
 
 void csched_deque_destroy(csched_deque *deque) { csched_free(csched_load(&deque->buffer, relaxed)); }
 
-// Replaces the buffer by one of another capacity that holds [top, bottom).
+// Replaces the buffer with one of another capacity that holds [top, bottom).
 static csched_buffer *replace(csched_deque *deque, int64_t top, int64_t bottom, int64_t capacity)
 {
     csched_buffer *old = csched_load(&deque->buffer, relaxed);
@@ -100,7 +101,7 @@ static void open_up_to(csched_deque *deque, int64_t index)
     csched_store(&deque->open, index, release); // P3
 }
 
-// Lets thieves take many at once of what lies far from the bottom.
+// Lets thieves take many operations at once from the part far from the bottom.
 static void open_further(csched_deque *deque, int64_t bottom)
 {
     deque->top_seen = csched_load(&deque->top, acquire); // D2: push overwrites up to it
@@ -110,11 +111,12 @@ static void open_further(csched_deque *deque, int64_t bottom)
     deque->open_next = bottom + OPEN_STEP;
 }
 
-// After a close. The owner pops the upper half before it has to close again: so seldom, even if it only pops.
+// After a close. The owner pops the upper half before it has to close again, so closes are rare even if it
+// only pops.
 static void open_half(csched_deque *deque, int64_t top, int64_t bottom)
 {
     if (bottom - top >= OPEN_DEPTH) {
-        open_up_to(deque, top + (bottom - top) / 2); // D4: `top` is new, and so are all who read this
+        open_up_to(deque, top + (bottom - top) / 2); // D4: a thief with an older `top` fails
         deque->open_next = bottom + OPEN_STEP;
     } else {
         deque->open_next = bottom + OPEN_DEPTH;
@@ -127,7 +129,7 @@ bool csched_deque_push(csched_deque *deque, const csched_operation *operations, 
     csched_buffer *buffer = csched_load(&deque->buffer, relaxed);
     int64_t wanted = bottom + (int64_t)count;
     if (csched_unlikely(wanted - deque->top_seen > buffer->capacity)) {
-        // acquire: whoever moved top has read the slots that we write now (D2).
+        // acquire: the thread that moved top has read the slots that are written now (D2).
         deque->top_seen = csched_load(&deque->top, acquire);
         int64_t capacity = buffer->capacity;
         while (wanted - deque->top_seen > capacity) {
@@ -199,7 +201,7 @@ bool csched_deque_pop(csched_deque *deque, csched_operation *operation)
         *operation = csched_slot_read(slot(buffer, bottom));
         taken = csched_cas(&deque->top, &top, top + 1, seq_cst, relaxed);
     }
-    csched_store(&deque->bottom, bottom + 1, relaxed); // empty: who sees it finds nothing there
+    csched_store(&deque->bottom, bottom + 1, relaxed); // empty: a thief that sees it finds nothing
     return taken;
 }
 
@@ -235,7 +237,7 @@ size_t csched_deque_steal(csched_deque *deque, csched_operation *operations, siz
     return csched_cas(&deque->top, &top, top + count, seq_cst, relaxed) ? (size_t)count : 0;
 }
 
-// As steal, for one: what was read before the compare-exchange is only believed after it (D2).
+// As steal, for one: what was read before the compare-exchange is trusted only if that succeeds (D2).
 bool csched_deque_steal_if(csched_deque *deque,
                            bool (*wanted)(const void *context, const csched_operation *operation),
                            const void *context, csched_operation *operation)

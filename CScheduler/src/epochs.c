@@ -6,20 +6,22 @@
 //   E2  Every retired object is taken once, in the order in which the objects were retired.
 //   E3  The collector sleeps only while nothing can be taken (rest), or while a section of an earlier period
 //       lasts (collect); the thread that changes this wakes it.
-//   E4  A reader has one thread at a time. Readers stay listed for ever: as many as were ever in use at once.
+//   E4  A reader has one thread at a time. Readers stay listed permanently: as many as were ever in use at
+//       once.
 //
 // The cost lies with the collector, whose fence is a system call that makes every running thread of the
-// process execute a barrier (membarrier(2)); a section costs plain stores. Where the system has no such call,
+// process execute a barrier (membarrier(2)); a section costs plain stores. If the system has no such call,
 // both sides have a fence.
 //
 // Orderings:
 //   P60  unpublish, retire (release) -> collector takes (acquire), new period (release) -> enter: period
 //        (acquire). A section that records the new period does not find the object.
 //   P61  enter: `began`, fence, reads <-> collector: period, fence, `began` of all readers. If the collector
-//        does not wait for a section, the section sees all that was unpublished before. The list of readers
-//        is read after that fence, too: the collector sees a new reader, or the reader's sections see that.
-//   P62  reads in a section -> exit: `began` (release) -> collector: `began` (acquire) -> free. So, too, when
-//        the collector reads what a later section of the same reader has recorded.
+//        does not wait for a section, the section sees everything that was unpublished before. The list of
+//        readers is read after that fence, too: either the collector sees a new reader, or the reader's
+//        sections see what was unpublished.
+//   P62  reads in a section -> exit: `began` (release) -> collector: `began` (acquire) -> free. The same
+//        holds when the collector reads what a later section of the same reader has recorded.
 //   P63  exit: `began`, fence, look at `awaited` <-> collector: `awaited`, fence, look at `began`. Either the
 //        exit sees that the collector waits, or the collector sees that the section has ended.
 //   P64  retire: link (seq_cst), look at `resting` (seq_cst) <-> rest: `resting` (seq_cst), look at the link

@@ -1,18 +1,18 @@
 // grace_epochs.c - grace periods of our own (epochs.c): one thread of the process, which collects and frees.
 //
-//   E5  While the lock `collecting` is held nothing is freed: the functions that free call release functions
-//       of observers, which are the user's, and may fork.
-//   E6  The thread is there when anything is retired: schedulers are created after it.
-//   E7  `freed` counts in the order in which objects were retired, and `retired` before each is linked: so
-//       all that was retired before a flush is freed when as many are freed as had been counted by then.
+//   E5  Nothing is freed while the lock `collecting` is held: freeing calls release functions of observers,
+//       which are user code, and may fork.
+//   E6  The thread exists before anything is retired: schedulers are created after it.
+//   E7  `freed` counts objects in the order in which they were retired, and `retired` counts each before it
+//       is linked. So everything retired before a flush is freed once `freed` reaches the value of `retired`
+//       at that time.
 //
 // The thread lets objects gather for CSCHED_GATHER_NS after each collection, unless a flush is waiting, or
-// there are more. A forked child has no such thread until it creates a scheduler of its own.
+// more objects are left. A forked child has no such thread until it creates a scheduler of its own.
 //
 // Orderings:
 //   P67  flush: `flushes` (seq_cst), look at `freed` (seq_cst) <-> thread: `freed` (seq_cst), look at
-//        `flushes` (seq_cst). Of a flush that falls asleep and objects that are freed, at least one sees the
-//        other.
+//        `flushes` (seq_cst). Either the flush sees the freed objects, or the thread sees the flush.
 
 #ifndef CSCHED_LIBURCU
 
@@ -32,8 +32,8 @@ static pthread_mutex_t collecting = PTHREAD_MUTEX_INITIALIZER; // taken after `s
 static csched_atomic(uint64_t) retired; // E7
 static csched_atomic(uint64_t) freed;
 static csched_atomic(uint32_t) rounds;  // flushes sleep on it
-static csched_atomic(uint32_t) flushes; // that wait: nothing gathers then
-static uint64_t in_hand;                // the thread's: what it is freeing
+static csched_atomic(uint32_t) flushes; // waiting flushes: nothing gathers then
+static uint64_t in_hand;                // private to the thread: number of objects it is freeing
 
 csched_thread_local csched_reader *reader;
 csched_thread_local unsigned joined;
@@ -84,10 +84,10 @@ static void after_fork_in_parent(void)
 }
 
 // Objects that the parent's thread was freeing stay allocated here. When a release function has forked, the
-// child's only thread is the one that frees, and goes on.
+// child's only thread is the freeing one, and continues.
 static void after_fork_in_child(void)
 {
-    has_handlers = true; // also when another thread of the parent's did not come to note it
+    has_handlers = true; // even if another thread of the parent had yet to record it
     csched_prepare_fences();
     csched_init(&retired, csched_epochs_after_fork(&epochs, reader) + (is_the_thread ? in_hand : 0));
     csched_init(&freed, 0);

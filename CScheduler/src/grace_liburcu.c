@@ -2,7 +2,7 @@
 //
 // Why bp and why so few readers: QSBR would stall every grace period behind one long operation. A read
 // section of bp (and of memb) costs two plain stores, because the writer makes the others execute the barrier
-// (membarrier(2)); and bp alone can forget the parent's readers in a forked child. Registering takes a mutex
+// (membarrier(2)); and only bp can forget the parent's readers in a forked child. Registering takes a mutex
 // inside liburcu, and a thread stopped there would block the next one: so workers register once when they
 // start, and a submitting thread never does.
 //
@@ -18,7 +18,7 @@
 #include "port.h"
 
 // Inline read sections, but not under sanitizers: ThreadSanitizer misreads their fences, and the reader that
-// bp hands out is less aligned than its type says, which only UndefinedBehaviorSanitizer minds.
+// bp returns is less aligned than its type requires, which only UndefinedBehaviorSanitizer reports.
 #ifndef CSCHED_SANITIZE
 #define _LGPL_SOURCE
 #endif
@@ -54,14 +54,14 @@ static void after_fork_in_parent(void)
     urcu_bp_call_rcu_after_fork_parent();
 }
 
-// Readers of the parent are no more; its callbacks are, and the child's own thread will run them.
+// The parent's readers no longer exist; its callbacks do, and the child's own thread will run them.
 static void after_fork_in_child(void)
 {
     urcu_bp_after_fork_child();
     urcu_bp_call_rcu_after_fork_child();
 }
 
-// The default call_rcu thread is made under liburcu's mutex: once, before there is anything to retire.
+// The default call_rcu thread is created under liburcu's mutex: once, before there is anything to retire.
 static void prepare(void)
 {
     (void)urcu_bp_get_default_call_rcu_data();

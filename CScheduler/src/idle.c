@@ -1,49 +1,49 @@
-// idle.c - sleeping and waking without a lost wake-up, without a herd, and without trusting a thread that may
-// be stopped.
+// idle.c - sleeping and waking without a lost wake-up, without a thundering herd, and without trusting a
+// thread that may be stopped.
 //
 //   W1  No lost wake-up from outside. A submitter publishes, then reads searching, sentry and sleepers. A
-//       worker takes itself out of searching and sets its bit in sleepers, then looks at every inbox. All of
-//       it is seq_cst. In the one total order either the publication comes before the worker's look, which
-//       finds it, or the worker's steps come before the submitter's reads, which find the sleeper.
+//       worker takes itself out of searching and sets its bit in sleepers, then checks every inbox. All these
+//       accesses are seq_cst. In the one total order either the publication comes before the worker's look,
+//       which finds it, or the worker's steps come before the submitter's reads, which find the sleeper.
 //   W2  A submitter relies on lookers only if there are two (searching workers, the sentry; W9: the watch):
-//       one stopped thread is then never the one that everybody waits for.
-//   W3  A wake-up may be finished by anybody. A sleeper's state goes AWAKE, SLEEPING, NOTIFIED (it shall
-//       wake), KICKED (the futex call is done), each by a compare-exchange that names the sleep it means (the
-//       epoch). A submitter that finds NOTIFIED makes the futex call again, because whoever notified may be
-//       stopped in front of it; NOTIFIED and KICKED count as a looker each.
-//   W4  A worker is counted once or not at all, never twice: it leaves searching before it sets its bit;
-//       later it clears its bit, then resets its state, then counts itself as searching. Too few lookers cost
-//       a needless wake-up, too many would lose one. The bit goes before the state, so that one that is
-//       stopped in between is not chosen again. So a stopped worker keeps one wake-up at most, and the
-//       submission after that one wakes another.
-//   W5  Somebody looks after a busy worker. A lone operation in a busy worker's deque is its own next step:
-//       waking a thief for it would only move it to another CPU. So a push of one operation wakes nobody
-//       while there is a looker; instead one sleeper, the sentry, sleeps with a timeout as long as any worker
-//       is awake, and takes a lone operation whose owner has not come back for it. Whoever stops being the
-//       last looker while others are awake wakes the next one (csched_idle_found): so "a looker exists", once
-//       read by a pusher, stays true until one has looked. Where the sentry is the looker, or nobody else is
-//       awake, it looks whether the inboxes hold more, which may have counted on it, and wakes one if they
-//       do.
-//   W6  The sentry sleeps without a timeout only when no other worker is awake: an idle scheduler wakes
-//       nobody, ever.
-//   W8  Where CPUs are free, the lowest sleeper is woken: a few workers stay warm, and the others asleep.
-//       Where threads outnumber CPUs, and a worker's runs are short or its operations long (pace.c), the two
-//       lowest of a word take turns: a thread stays on the CPU where it ran last, and the kernel counts its
-//       time against it, so a worker that did all the work would wait behind the others on its CPU while the
-//       other CPU idles (measured with R4). Slow operations count as a crowd in any case. Nothing
-//       depends on the flag but a choice among sleepers, and W9, which holds without a crowd as well.
-//   W9  In a crowd (W8) one looker is enough while the watch is on guard: the watch comes back to what waits,
-//       until nothing does, and is the second one. The looker has to be one that searches, or was woken for
-//       that: the sentry and the watch come back in their time. (Where threads wait for CPUs, a second worker
-//       takes one from whoever submits, to find nothing: with R4, a third of all wake-ups and 6 % of the
-//       requests.)
+//       so nothing ever depends on a single thread, which may be stopped.
+//   W3  Any thread may finish a wake-up. A sleeper's state goes AWAKE, SLEEPING, NOTIFIED (it shall wake),
+//       KICKED (the futex call is done), each step by a compare-exchange that identifies the sleep by its
+//       epoch. A submitter that finds NOTIFIED repeats the futex call, because the notifying thread may be
+//       stopped before it; a sleeper that is NOTIFIED or KICKED counts as a looker.
+//   W4  A worker is counted as a looker once or not at all, never twice: it leaves searching before it sets
+//       its bit; later it clears its bit, then resets its state, then counts itself as searching. Counting
+//       too few costs a needless wake-up; counting too many would lose one. The bit is cleared before the
+//       state is reset, so that a worker stopped in between is not chosen again. So a stopped worker absorbs
+//       at most one wake-up, and the next submission wakes another worker.
+//   W5  A busy worker is looked after. A lone operation in a busy worker's deque is its own next step: waking
+//       a thief for it would only move it to another CPU. So a push of one operation wakes no worker while
+//       there is a looker. Instead one sleeper, the sentry, sleeps with a timeout while any worker is awake,
+//       and takes a lone operation whose owner has not come back for it. The last looker, when it stops
+//       looking while other workers are awake, wakes the next one (csched_idle_found): so "a looker exists",
+//       once read by a pusher, stays true until one has looked. If there is a sentry, or no other worker is
+//       awake, it instead checks whether the inboxes hold more operations, which may have counted on it, and
+//       wakes a worker if they do.
+//   W6  The sentry sleeps without a timeout only when no other worker is awake: an idle scheduler never
+//       causes a wake-up.
+//   W8  While CPUs are free, the lowest sleeper is woken: a few workers stay warm, and the others stay
+//       asleep. When threads outnumber CPUs, and a worker's runs are short or its operations long (pace.c),
+//       the two lowest of a word take turns: a thread stays on the CPU where it ran last, and the kernel
+//       counts its time against it, so a worker that did all the work would wait behind other threads on its
+//       CPU while the other CPU idles (measured with R4). Slow operations always count as a crowd. The flag
+//       affects only the choice among sleepers, and W9, which holds without a crowd as well.
+//   W9  In a crowd (W8) one looker is enough while the watch is on guard: the watch looks again until nothing
+//       waits, and is the second looker. The first one must be a worker that searches, or was woken to
+//       search: the sentry and the watch look only when their timeouts expire. (When threads wait for CPUs, a
+//       second worker takes one from the submitter, and finds nothing: with R4, that cost a third of all
+//       wake-ups and 6 % of the requests.)
 //
 // Orderings:
-//   P13  unpark: state (release) -> sleep: state (acquire). What the waker did before.
+//   P13  unpark: state (release) -> sleep: state (acquire). Publishes the waker's earlier writes.
 //   P14  announce: searching, sleepers <-> after_submit: searching, sentry, sleepers. W1, seq_cst; partner
 //        P7.
-//   P15  found: searching, then sentry, awake, sleepers. W5; the pusher needs no fence, because this wakes
-//        whatever the pusher did.
+//   P15  found: searching, then sentry, awake, sleepers. W5; the pusher needs no fence, because this wakes a
+//        worker regardless of the pusher.
 //   P54  guard: off, then the inboxes <-> after_submit: the publication, then guarded. W9, seq_cst.
 //
 // Sources: the Go scheduler's spinning workers and tokio's idle set, both of which trust one searcher;
@@ -57,7 +57,7 @@
 // state = epoch * 4 + one of these; the epoch grows by one with every rise.
 enum { AWAKE, SLEEPING, NOTIFIED, KICKED, CODES };
 
-// In `busy`: one more worker, and one more that has begun. The upper half may overflow.
+// In `busy`: one more busy worker, and one more start. The upper half may overflow.
 static const uint64_t busy_anew = (UINT64_C(1) << 32) + 1;
 
 void csched_idle_init(csched_idle *idle)
@@ -82,7 +82,7 @@ static uint64_t bit(uint32_t worker) { return UINT64_C(1) << (worker % 64); }
 
 static uint32_t with_code(uint32_t state, uint32_t code) { return state - state % CODES + code; }
 
-// W3. False: somebody else wakes it, or has woken it, in this sleep.
+// W3. False: another thread wakes the worker, or has woken it, in this sleep.
 static bool unpark(csched_idle *idle, uint32_t worker)
 {
     csched_atomic(uint32_t) *parker = &idle->parkers[worker].state;
@@ -93,7 +93,7 @@ static bool unpark(csched_idle *idle, uint32_t worker)
             return false;
         }
         notified = with_code(state, NOTIFIED);
-        // relaxed when it fails: no older value than was read above.
+        // relaxed on failure: the value is no older than the one read above.
     } while (state != notified && !csched_cas_weak(parker, &state, notified, seq_cst, relaxed)); // P13
     bool first = state != notified;
     csched_store(&idle->last, worker + 1, relaxed); // W8
@@ -111,8 +111,8 @@ static bool unpark(csched_idle *idle, uint32_t worker)
     return first;
 }
 
-// W8: the lowest sleeper of the word. In a crowd first the one that was woken last, as long as it has not got
-// up: it is to be counted; and when that is the lowest, and sleeps again, the second lowest.
+// W8: the lowest sleeper of the word. In a crowd, first the worker woken last while it has not risen yet, so
+// that it is counted; if that worker is the lowest, and sleeps again, the second lowest.
 static uint32_t choose(const csched_idle *idle, uint32_t word, uint64_t bits)
 {
     uint32_t lowest = word * 64 + (uint32_t)__builtin_ctzll(bits);
@@ -128,8 +128,8 @@ static uint32_t choose(const csched_idle *idle, uint32_t word, uint64_t bits)
     return last == lowest && others != 0 ? word * 64 + (uint32_t)__builtin_ctzll(others) : lowest;
 }
 
-// Wakes one sleeper unless `lookers` and those that others wake come to `enough`. `sentry`: 1 + the index of
-// a sleeper that is among the lookers already.
+// Wakes one sleeper unless `lookers`, plus the sleepers that other threads are waking, reach `enough`.
+// `sentry`: 1 + the index of a sleeper that is already counted in `lookers`.
 static void wake(csched_idle *idle, uint32_t lookers, uint32_t sentry, uint32_t enough)
 {
     for (uint32_t word = 0; word < CSCHED_SLEEPER_WORDS; word++) {
@@ -206,7 +206,7 @@ bool csched_idle_is_crowded(const csched_idle *idle) { return csched_load(&idle-
 
 bool csched_idle_guard(csched_idle *idle, bool on)
 {
-    bool was_on = csched_load(&idle->guarded, relaxed); // nobody else writes it
+    bool was_on = csched_load(&idle->guarded, relaxed); // only the watch writes it
     csched_store(&idle->guarded, on, seq_cst);          // P54
     return was_on;
 }
@@ -249,8 +249,8 @@ void csched_idle_rest(csched_idle *idle) { csched_fetch_sub(&idle->busy, 1, seq_
 
 void csched_idle_stir(csched_idle *idle) { csched_fetch_add(&idle->busy, busy_anew, seq_cst); }
 
-// One word: of two, read one after the other, each may be zero in its turn while a worker goes from one to
-// the other.
+// A single word: if there were two, read one after the other, each could be zero when read, while a worker
+// moves from one to the other.
 bool csched_idle_is_quiet(const csched_idle *idle, uint64_t *rest)
 {
     *rest = csched_load(&idle->busy, seq_cst); // P59
@@ -271,12 +271,12 @@ bool csched_idle_become_sentry(csched_idle *idle, uint32_t worker)
 void csched_idle_sleep(csched_idle *idle, uint32_t worker, uint64_t timeout_ns)
 {
     csched_atomic(uint32_t) *parker = &idle->parkers[worker].state;
-    uint32_t state = csched_load(parker, relaxed); // only wakers change it, and the exchange tells
+    uint32_t state = csched_load(parker, relaxed); // only wakers change it; the exchange detects that
     uint32_t sleeping = with_code(state, SLEEPING);
     if (state % CODES != AWAKE || !csched_cas(parker, &state, sleeping, seq_cst, relaxed)) {
         return;
     }
-    // A signal ends a wait early, and must not make it longer by beginning it anew.
+    // A signal ends a wait early; restarting the wait must not extend it.
     uint64_t deadline_ns = timeout_ns == CSCHED_FOREVER ? timeout_ns : csched_now_ns() + timeout_ns;
     while (csched_futex_wait(parker, sleeping, timeout_ns) && csched_load(parker, relaxed) == sleeping) {
         if (deadline_ns != CSCHED_FOREVER) {

@@ -1,24 +1,24 @@
 // inbox.c - single-producer, multi-consumer FIFO in linked segments.
 //
 // Indices count operations since the beginning; a segment holds [base, base + capacity). The owner never
-// takes anything back, so a consumer can take any number at once with one compare-exchange.
+// removes anything, so a consumer can take any number at once with one compare-exchange.
 //
 //   B1  published counts what consumers may take; only the owner raises it, by compare-exchange, and only
-//       while its CLOSED bit is clear. So an append either lies before the close or is refused: nothing is in
-//       between.
+//       while its CLOSED bit is clear. So an append either lies before the close or is refused: there is no
+//       third case.
 //   B2  A segment's taken index only grows. A slot is written once. So a consumer whose compare-exchange
-//       succeeds has read its slots unharmed, and there is no ABA.
+//       succeeds has read its slots intact, and there is no ABA.
 //   B3  A segment is linked before anything beyond it is published. So a consumer that finds its segment used
 //       up, and more published, finds the next one.
-//   B4  Whoever swings head from a segment retires it; head swings once from each.
+//   B4  The thread that moves head past a segment retires the segment; head passes each one once.
 //
 // Orderings:
-//   P6  append: published (seq_cst, so release) -> take: published (acquire). Slots, links, what the
-//       submitter wrote.
+//   P6  append: published (seq_cst, so release) -> take: published (acquire). Publishes the slots, the links,
+//       and the submitter's writes.
 //   P7  append: published, then the idle words <-> park: idle words, then published; all seq_cst. See idle.c,
 //       W1.
-//   P8  take: taken (release) -> a look that finds nothing: taken (acquire). Who sees that an operation was
-//       taken sees that its taker is busy, and does not end the scheduler under it (X6).
+//   P8  take: taken (release) -> a look that finds nothing: taken (acquire). A worker that sees that an
+//       operation was taken sees that its taker is busy, and does not stop the scheduler under it (X6).
 //
 // Nothing here waits for another thread: a submitter stopped anywhere has either published all of its append
 // or none.
@@ -76,7 +76,7 @@ void csched_inbox_destroy(csched_inbox *inbox)
     }
 }
 
-// Links what is missing so that [published, published + count) has slots. The links are invisible until
+// Links the missing segments so that [published, published + count) has slots. The links are invisible until
 // published (B3).
 static bool reserve(csched_inbox *inbox, uint64_t published, size_t count)
 {
@@ -121,14 +121,14 @@ csched_append_result csched_inbox_append(csched_inbox *inbox, const csched_opera
     return CSCHED_APPENDED;
 }
 
-// relaxed: of an append and a close, the word itself decides (B1).
+// relaxed: the word itself decides between an append and a close (B1).
 void csched_inbox_close(csched_inbox *inbox) { csched_fetch_or(&inbox->published, CLOSED, relaxed); }
 
 size_t csched_inbox_take(csched_inbox *inbox, csched_operation *operations, size_t room)
 {
     csched_segment *segment = csched_load(&inbox->head, acquire);
     for (;;) {
-        uint64_t taken = csched_load(&segment->taken, relaxed);                 // B2: the exchange tells
+        uint64_t taken = csched_load(&segment->taken, relaxed);                 // B2: the exchange checks
         uint64_t published = csched_load(&inbox->published, acquire) & ~CLOSED; // P6
         if (taken >= published) {
             return 0;
@@ -158,7 +158,7 @@ bool csched_inbox_is_empty(const csched_inbox *inbox)
 {
     uint64_t published = csched_load(&inbox->published, seq_cst) & ~CLOSED; // P7
     const csched_segment *segment = csched_load(&inbox->head, acquire);
-    // taken may lie behind when head has just swung: the segments after head hold only what nobody has taken.
+    // `taken` may lag when head has just moved: the segments after head hold only operations not yet taken.
     return csched_load(&segment->taken, acquire) >= published; // P8
 }
 

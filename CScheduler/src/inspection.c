@@ -1,5 +1,5 @@
-// inspection.c - the state of a scheduler, read as statistics are: `lifecycle` keeps the crew, a read section
-// the inboxes.
+// inspection.c - the state of a scheduler, read like the statistics: `lifecycle` protects the crew, a read
+// section the inboxes.
 
 #include "cscheduler/inspection.h"
 

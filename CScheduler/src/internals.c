@@ -1,4 +1,4 @@
-// internals.c - the deque and the inbox by themselves, for tests.
+// internals.c - the deque and the inbox in isolation, for tests.
 
 #include "cscheduler/internals/queues.h"
 

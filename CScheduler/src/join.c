@@ -1,16 +1,18 @@
-// join.c - fork and join: the second branch of a body is in everybody's reach while the first one runs.
+// join.c - fork and join: any worker can take the second branch while the first one runs.
 //
-//   J1  A frame lives on the stack of the join that made it. Besides the join, only who took the second
-//       branch out of a queue knows it. The join returns after it has run the branch itself, or has seen
-//       DONE.
-//   J2  A second branch is a part of a body that has started: whoever takes it runs it, also after a shutdown
-//       that cancels (worker.c: run).
-//   J3  Who finishes a branch touches nothing of the frame after it said DONE: it wakes by address alone.
+//   J1  A frame lives on the stack of the join that created it. Besides the join, only the worker that took
+//       the second branch out of a queue knows it. The join returns after it has run the branch itself, or
+//       has seen DONE.
+//   J2  A second branch is a part of a body that has started: the worker that takes it runs it, even after a
+//       shutdown that cancels (worker.c: run).
+//   J3  A worker that finishes a branch does not touch the frame after it has set DONE: it wakes by address
+//       alone.
 //   J4  A join whose second branch was taken may run what that branch has forked, and nothing else (X7): the
-//       operation of a fork names, beside it, the fork whose taken branch encloses it. (Leapfrogging.)
+//       operation of a fork holds, in addition to that fork, the one whose taken branch encloses it.
+//       (Leapfrogging.)
 //
 // Orderings:
-//   P24  finish: state (release) -> join: state (acquire). What the branch wrote.
+//   P24  finish: state (release) -> join: state (acquire). Publishes the branch's writes.
 //   P25  join: AWAITED by a compare-exchange, then sleeps; finish: exchanges DONE, and wakes when it replaced
 //        AWAITED. One word's modification order: one of the two sees the other.
 //
@@ -30,7 +32,7 @@ typedef struct {
     bool cancelled;
 } root;
 
-// The header is for compilers that know no C11 atomics as well, so the word is atomic only here.
+// The header is also for compilers without C11 atomics, so the word is atomic only here.
 static csched_atomic(uint32_t) *state_of(csched_fork *fork)
 {
     return (csched_atomic(uint32_t) *)&fork->state;
@@ -66,7 +68,7 @@ static bool is_done(const void *context)
     return csched_load((const csched_atomic(uint32_t) *)&fork->state, acquire) == DONE; // P24
 }
 
-// J4. The operation may be taken by somebody else meanwhile, so nothing is read but its own words.
+// J4. Another worker may take the operation meanwhile, so only its own words are read.
 static bool is_enclosed(const void *context, const csched_operation *operation)
 {
     return operation->run == csched_join_run_second && operation->extra == context;
@@ -81,8 +83,8 @@ static void sleep_until_done(csched_fork *fork)
     }
 }
 
-// The branch mostly ends soon. Then nobody needs to be told that this worker slept: an announcement wakes the
-// watch, which takes a processor from one of the two.
+// The branch mostly ends soon. Then this sleep need not be announced: an announcement wakes the watch, which
+// takes a processor from one of the two workers.
 static bool is_done_soon(csched_fork *fork)
 {
     uint32_t seen = PENDING;

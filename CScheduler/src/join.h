@@ -1,11 +1,11 @@
-// join.h - what a worker has to know of the operations of joins.
+// join.h - what a worker has to know about the operations of joins.
 
 #ifndef CSCHEDULER_SRC_JOIN_H
 #define CSCHEDULER_SRC_JOIN_H
 
 #include "cscheduler/join.h"
 
-/// The body of every second branch: to be told CSCHED_RUN also after a shutdown (J2).
+/// The body of every second branch: called with CSCHED_RUN even after a shutdown (J2).
 void csched_join_run_second(void *frame, void *unused, csched_disposition disposition);
 
 #endif

@@ -1,29 +1,31 @@
 // lane.c - serial lane: a mailbox that is at most once in the scheduler's queues.
 //
-//   L1  At most one drain runs: it holds `running`, taken by compare-exchange. There may be more of them in
-//       the scheduler's queues; one that finds another running returns at once.
-//   L2  Submitters push in front, the drain takes everything at once and turns it round: first in, first out.
-//       The list is only ever emptied as a whole, so there is no ABA.
+//   L1  At most one drain runs: it holds `running`, taken by compare-exchange. More drains may be in the
+//       scheduler's queues; a drain that finds another one running returns at once.
+//   L2  Submitters push at the front; the drain takes the whole list at once and reverses it: first in, first
+//       out. The list is emptied only as a whole, so there is no ABA.
 //   L3  A drain runs at most CSCHED_TURN operations, then queues itself again: a lane that never runs dry
-//       keeps no worker.
-//   L4  references: the owner's, and one of every drain that is queued or runs. The last one frees the lane.
+//       does not monopolise a worker.
+//   L4  references: one of the owner, and one of every drain that is queued or runs. The last one frees the
+//       lane.
 //   L5  No submission relies on a thread that may be stopped. A submitter pushes, then submits a drain unless
-//       one is queued and has not begun, or one runs. `queued` is counted after the submission and taken back
-//       when the drain begins: it may be too low, never too high. Too low costs a drain that finds nothing.
-//   L6  Who ends a drain gives `running` back, then looks at the list again. With L5: either the submitter
-//       sees that no drain runs, or the drain sees what was pushed. (P22)
-//   L7  A submitter whose drain is refused takes back its own operation, by the state of its node: either it
-//       withdraws it, and answers what the scheduler answered, or a drain has taken it already, and it was
-//       accepted.
-//   L8  A drain is of the priority of the submission that queues it, but not of the background: what others
-//       append waits for it, too. Where one is queued that may be of a lower priority, the first submission
-//       of high priority queues another one (`hurried`, until a drain begins).
+//       one is queued and has not begun, or one runs. `queued` is incremented after the submission and
+//       decremented when the drain begins: it may be too low, never too high. If it is too low, that costs a
+//       drain that finds nothing.
+//   L6  A drain that ends clears `running`, then checks the list again. With L5: either the submitter sees
+//       that no drain runs, or the drain sees what was pushed. (P22)
+//   L7  A submitter whose drain is refused tries to withdraw its own operation, by the state of its node. If
+//       that succeeds, it returns the scheduler's status; else a drain has already taken the operation, which
+//       is thus accepted.
+//   L8  A drain has the priority of the submission that queues it, but never background: operations of other
+//       submitters wait for it, too. If a drain is queued that may have a lower priority, the first
+//       submission of high priority queues another one (`hurried`, until a drain begins).
 //
 // Orderings:
-//   P21  push (release) -> take (acquire): the operation, and what its submitter wrote.
+//   P21  push (release) -> take (acquire): the operation, and its submitter's writes.
 //   P22  push: head, then queued and running <-> drain: queued or running, then head; all seq_cst.
-//   P23  a drain gives running back (release) -> the next takes it (acquire): what an operation wrote is
-//        visible to the next.
+//   P23  a drain clears running (release) -> the next one sets it (acquire): an operation's writes are
+//        visible to the next one.
 
 #include "cscheduler/lane.h"
 
@@ -46,15 +48,15 @@ struct csched_lane {
     csched_atomic(int32_t) queued; // L5
     csched_atomic(bool) running;   // L1
     csched_atomic(bool) hurried;   // L8
-    node *taken;                   // the drain's own: in order, not run yet
+    node *taken;                   // private to the drain: in order, not run yet
 };
 
-// The lanes whose operations are on this thread's stack: more than one when an operation waits and helps
-// anybody.
+// The lanes whose operations are on this thread's stack: more than one when an operation waits with
+// CSCHED_HELP_ANYBODY.
 typedef struct frame {
     const csched_lane *lane;
     const struct frame *outer;
-    uint32_t nesting; // the worker's: operations that a wait runs on top of the lane's are none of the lane's
+    uint32_t nesting; // the worker's: operations that a wait runs on top of the lane's do not belong to it
 } frame;
 
 csched_thread_local const frame *innermost;
@@ -96,7 +98,7 @@ static bool refill(csched_lane *lane)
 void csched_lane_release(csched_lane *lane)
 {
     if (csched_fetch_sub(&lane->references, 1, acq_rel) == 1) {
-        // The remaining nodes were withdrawn: all others have a drain, and the drain has a reference.
+        // The remaining nodes were withdrawn: any other node has a drain, which holds a reference.
         while (lane->taken != NULL || refill(lane)) {
             node *first = lane->taken;
             lane->taken = first->next;
@@ -112,7 +114,7 @@ static void run_first(csched_lane *lane, csched_disposition disposition)
     lane->taken = first->next;
     csched_operation operation = first->operation;
     uint32_t waiting = WAITING;
-    // relaxed, here and where it is withdrawn: it decides, and nothing else.
+    // relaxed, here and at the withdrawal: only the decision matters.
     bool taken = csched_cas(&first->state, &waiting, TAKEN, relaxed, relaxed); // L7
     unreference(first);
     if (taken) {
@@ -125,8 +127,7 @@ static void run_first(csched_lane *lane, csched_disposition disposition)
 
 static void drain(void *context, void *extra, csched_disposition disposition);
 
-// Queues a drain, at the lane's scheduler or, when that is closed, at the other one. Consumes nothing when it
-// is refused.
+// Queues a drain, on the lane's scheduler or, if that is closed, on `fallback`. No effect if it is refused.
 static csched_status start(csched_lane *lane, csched_scheduler *scheduler, csched_scheduler *fallback,
                            csched_priority priority)
 {
@@ -150,7 +151,7 @@ static bool begin(csched_lane *lane)
     return csched_cas(&lane->running, &running, true, seq_cst, seq_cst); // L1, P22, P23
 }
 
-// True: nothing is left to do here.
+// True: this drain has nothing left to do.
 static bool finish(csched_lane *lane)
 {
     csched_store(&lane->running, false, seq_cst); // P22, P23
@@ -176,12 +177,11 @@ static void drain(void *context, void *extra, csched_disposition disposition)
                 }
                 continue;
             }
-            // L3. To the scheduler whose worker this is: the lane's own, or the fallback of one that is
-            // closed.
+            // L3. On the scheduler of this worker: the lane's own, or the fallback if that is closed.
             if (turn >= CSCHED_TURN &&
                 start(lane, worker->scheduler, NULL, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK) {
                 csched_store(&lane->running, false, seq_cst);
-                // The rest has that drain, unless it came too early and found this one still running.
+                // That drain runs the rest, unless it came too early and found this one still running.
                 if (csched_load(&lane->queued, seq_cst) > 0 || !begin(lane)) {
                     break;
                 }

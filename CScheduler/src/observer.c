@@ -1,11 +1,11 @@
 // observer.c - an RCU snapshot whose holder is called outside every read section.
 //
-//   O1  A snapshot has one reference of the scheduler's, and one of every call in progress. A call takes its
-//       reference inside a read section, where a snapshot it finds published cannot be freed; and only while
-//       there is one (from zero it never comes back).
-//   O2  The last reference retires the snapshot; its release function runs after the grace period, on
-//       the thread that frees. The end of a scheduler that was ever observed waits for that: none is called
-//       later.
+//   O1  A snapshot has one reference of the scheduler, and one of every call in progress. A call takes its
+//       reference inside a read section, where a published snapshot cannot be freed, and only if the count is
+//       not zero (from zero it never rises again).
+//   O2  The last reference retires the snapshot; its release function runs after the grace period, on the
+//       thread that frees. Destroying a scheduler that was ever observed waits for that: no release function
+//       is called later.
 
 #include "observer.h"
 
@@ -40,7 +40,7 @@ static csched_observer_snapshot *reference(csched_scheduler *scheduler)
     if (snapshot != NULL) {
         uint32_t references = csched_load(&snapshot->references, relaxed);
         do {
-            if (references == 0) { // replaced just now, and called no more
+            if (references == 0) { // just replaced, and no longer called
                 snapshot = NULL;
                 break;
             }
@@ -81,7 +81,7 @@ csched_status csched_scheduler_observe(csched_scheduler *scheduler, const csched
 
 void csched_observer_dispose(csched_scheduler *scheduler)
 {
-    unreference(scheduler, csched_load(&scheduler->observer, relaxed)); // nobody else has the scheduler
+    unreference(scheduler, csched_load(&scheduler->observer, relaxed)); // no other thread has the scheduler
     if (csched_load(&scheduler->observed, relaxed)) {
         csched_reclaim_flush(); // O2
     }

@@ -1,26 +1,26 @@
 // pace.c - the price of a yield.
 //
-// A worker that has run dry yields before it looks, unless its last look may have left some, and a few times
-// before it sleeps. The thread that feeds it goes on meanwhile: the worker finds many operations at once
-// instead of one after the other, and needs no wake-up. On a CPU of its own such a yield takes the time of a
+// A worker that has run dry yields before it looks, unless its last look may have left operations, and a few
+// times before it sleeps. Its submitter continues meanwhile, so the worker finds many operations at once
+// instead of one after the other, and needs no wake-up. On a CPU without other threads such a yield costs a
 // system call.
 //
-// Where threads outnumber CPUs a yield has a price that comes later: the kernel takes the slice of a thread
-// that yields (EEVDF: its deadline moves by a slice, since Linux 6.18 its virtual run time, too). When it is
-// woken next, it runs after threads that slept instead. Where many operations follow a search, that is little
-// for each. Where one or two follow, as when event loops hand over requests, one request in every few waits
-// for milliseconds. So a worker measures its yields. After a slow one, unless its runs between searches are
-// long, it looks once and sleeps, for CSCHED_HASTY_FIRST searches that end in sleep; then for four times as
-// many, CSCHED_HASTY_MOST at most. Each search whose first yield is quick halves that number. Work that is
-// found at the one look belongs to the same run: a long one ends the haste.
+// When threads outnumber CPUs, a yield has a delayed cost: the kernel takes the slice of a thread that yields
+// (EEVDF: its deadline moves by a slice, since Linux 6.18 its virtual run time, too). When the thread is
+// woken next, it runs after threads that slept instead. If many operations follow a search, that is little
+// for each. If one or two follow, as when event loops submit requests, one request in every few waits for
+// milliseconds. So a worker measures its yields. After a slow one, unless its runs between searches are long,
+// it looks once and sleeps, for CSCHED_HASTY_FIRST searches that end in sleep; then for four times as many,
+// CSCHED_HASTY_MOST at most. Each search whose first yield is quick halves that number. Work found at the
+// single look belongs to the same run: a long run ends the haste.
 //
-// Where operations take long, as handlers of requests do, no search yields. A yield saves a sleep and a
-// wake-up at best, which is little beside one such operation, and next to nothing beside several; and what
-// waits for the slice is a crowd of requests. The time of a run holds slices of other threads now and then,
-// so most of the last runs have to say so (CSCHED_SLOW_RUNS).
+// When operations take long, as request handlers do, no search yields. At best, a yield saves a sleep and a
+// wake-up, which is little compared with one such operation, and next to nothing compared with several; and a
+// crowd of requests waits for the lost slice. The time of a run occasionally includes slices of other
+// threads, so most of the last runs have to be slow (CSCHED_SLOW_RUNS).
 //
-// Where each system call takes as long as a slow yield, workers with short runs sleep at once. Nothing but
-// speed depends on any of this: what is announced before a sleep, and looked at after that, is in idle.c.
+// If every system call takes as long as a slow yield, workers with short runs sleep at once. Only speed
+// depends on any of this: the announcement before a sleep, and the checks after it, are in idle.c.
 
 #include "pace.h"
 

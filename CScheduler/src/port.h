@@ -1,9 +1,9 @@
-// port.h - the only door to everything the memory model, the kernel and the allocator decide.
+// port.h - the only interface to everything the memory model, the kernel and the allocator decide.
 //
 // No other file of CScheduler names a C11 atomic, a fence, a futex, malloc, a thread-local variable, a clock
 // or a yield. So one source has several builds: shipping (port_shipping.h), sanitizers (the same file, see
 // csched_fence), and, with CSCHED_PORT defined to a header's name, one in which every shared access is a
-// point of a schedule explorer.
+// scheduling point of the explorer.
 //
 // What a port provides:
 //   csched_atomic(T)                              the type of a shared word
@@ -24,7 +24,7 @@
 //   csched_ticks(), csched_ticks_are_steady()     a counter that is cheaper to read, if it is good as a clock
 //   csched_is_recording()                         whether events are recorded; what they are of is no step
 //   csched_thread_id(), csched_thread_sleeps(id)  the kernel's id of this thread; whether that one is blocked
-//   csched_thread_ran_ns(id)                      how long it has run; always 0 where nobody says so
+//   csched_thread_ran_ns(id)                      how long it has run; always 0 if that is unknown
 //   csched_warn(name, sentence)                   a sentence on stderr
 //   csched_wake_on_time()                         the calling thread's waits end on time, not 50 us late
 //   csched_fatal(function, sentence)              misuse: a sentence on stderr, then SIGABRT
@@ -42,7 +42,8 @@
 #include "port_shipping.h"
 #endif
 
-/// Stops the process with a sentence unless `condition` holds. In every build: it guards the caller, not us.
+/// Stops the process with a sentence unless `condition` holds. In every build: it checks the caller, not this
+/// library.
 #define csched_check(condition, sentence)                                                                    \
     do {                                                                                                     \
         if (__builtin_expect(!(condition), 0)) {                                                             \
@@ -56,9 +57,9 @@
 
 #define csched_likely(condition) __builtin_expect(!!(condition), 1)
 #define csched_unlikely(condition) __builtin_expect(!!(condition), 0)
-/// For what is hardly ever called from there: apart, so that nothing is saved for it.
+/// For functions that are hardly ever called: out of line, so that callers save no registers for them.
 #define csched_aside __attribute__((noinline, cold))
-/// For what lies on the way of every operation.
+/// For functions on the path of every operation.
 #define csched_always_inline inline __attribute__((always_inline))
 
 #endif

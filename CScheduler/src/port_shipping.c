@@ -18,8 +18,8 @@ void csched_prepare_fences(void)
         membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
-// Readers have no fences any more: so it must not fail. It may, without memory, and where a process was
-// restored from a checkpoint, which forgets who is registered.
+// Readers no longer execute fences, so this must not fail. It may fail when out of memory, and in a process
+// that was restored from a checkpoint, which loses the registration.
 void csched_pass_barrier_everywhere(void)
 {
     enum { TRIES = 1000, PAUSE_US = 1000 };

@@ -71,8 +71,8 @@ static inline void csched_fence_seq_cst(void)
 }
 #endif
 
-// For the heavy one the system lets all running threads of the process pass a barrier (membarrier(2)), so
-// that the light one is the compiler's alone; where there is no such call when they are prepared, both are
+// The heavy fence makes all running threads of the process execute a barrier (membarrier(2)), so that the
+// light one is only a compiler barrier. If that call is not available when they are prepared, both are full
 // fences. Also under ThreadSanitizer: the readers' words order what is freed.
 extern __attribute__((visibility("hidden"))) bool csched_has_membarrier;
 __attribute__((visibility("hidden"))) void csched_prepare_fences(void);
@@ -136,7 +136,7 @@ static inline uint64_t csched_now_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-// All processors count alike, whatever their clock rate, and also while they sleep.
+// Whether all processors count at the same rate, whatever their clock rate, and also while they sleep.
 static inline bool csched_ticks_are_steady(void)
 {
 #if defined(__x86_64__)
@@ -168,7 +168,7 @@ static inline int32_t csched_thread_id(void) { return (int32_t)syscall(SYS_getti
 // Whether a thread of this process waits for something in the kernel, be it a futex, a socket or a disk.
 bool csched_thread_sleeps(int32_t id);
 
-// How long such a thread has had a processor; 0: the kernel does not say.
+// The CPU time of such a thread; 0: the kernel does not report it.
 uint64_t csched_thread_ran_ns(int32_t id);
 
 static inline void csched_warn(const char *name, const char *sentence)

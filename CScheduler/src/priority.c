@@ -1,35 +1,35 @@
 // priority.c - operations that do not wait in turn: of high priority, and of the background.
 //
-//   N1  What has such a priority has queues of its own: a deque of each worker, an inbox of each thread, for
-//       each priority. Nothing of it is ever in a queue of the default priority, but what was taken in vain
-//       there: so no operation carries its priority with it, and those without one pay a load.
-//   N2  A flag says that something may wait. Whoever publishes raises it, unless it is up. A worker that
-//       finds nothing lowers it, then looks at everything once more, and raises it if there is something. So
-//       where something waits the flag is up, or somebody is about to raise it: a submitter before it
-//       returns, or a worker that looks. If that thread is stopped, the next one that looks before it sleeps
-//       raises it.
-//   N3  A worker passes the gate (X3) and pays its debt (X2) before it takes such an operation: it is run
-//       then, and never put back, where its priority would be lost.
-//   N4  Shares. High priority is looked at before every operation; after CSCHED_HIGH_MOST of it in a row
-//       there is a fair turn (X4). The background is looked at when a worker finds nothing else, and at a
-//       fair turn when the next one would come more than CSCHED_FAIR_MOST operations after its last share. So
-//       a worker that runs n operations while something of each priority waits has run at least n /
-//       CSCHED_FAIR_MOST of the background, and, unless it is of high priority itself, at least as many of
-//       the default.
-//       A turn that says that it was void is no share: a fair turn follows. So those that have become void do
-//       not delay what waits behind them.
-//   N5  What a body submits has the body's priority, unless it says another: also the second branch of a
-//       join, which only looks for it in the deque of that priority.
-//   N6  Of high priority, a lone operation in the deque of a worker that runs is its own next step, but for a
-//       fair turn before it, and W5 holds: a push wakes as one of the default does, thieves leave it, and the
-//       sentry looks for it. In the background the next step may be another one: so a lone one counts like
-//       what is in an inbox, and a push wakes as a submission from outside does (W1).
+//   N1  Operations of such a priority have separate queues: for each priority, a deque of each worker and an
+//       inbox of each thread. None of them is ever in a queue of the default priority, but what was taken in
+//       vain there: so no operation carries its priority, and those of the default one only pay a load.
+//   N2  A flag says that operations of the priority may wait. The publishing thread raises it, unless it is
+//       up. A worker that finds nothing lowers it, then checks all queues once more, and raises it again if
+//       it finds something. So while an operation waits, the flag is up, or a thread is about to raise it: a
+//       submitter before it returns, or a worker that checks. If that thread is stopped, the next worker that
+//       checks before it sleeps raises the flag.
+//   N3  A worker passes the gate (X3) and pays its debt (X2) before it takes such an operation: the operation
+//       is then run, and never put back, which would lose its priority.
+//   N4  Shares. High priority is checked before every operation; after CSCHED_HIGH_MOST of it in a row there
+//       is a fair turn (X4). The background is checked when a worker finds nothing else, and at a fair turn
+//       if the next one would come more than CSCHED_FAIR_MOST operations after its last share. So a worker
+//       that runs n operations while something of each priority waits has run at least n / CSCHED_FAIR_MOST
+//       of the background, and, unless it is of high priority itself, at least as many of the default. A turn
+//       that is reported as void does not count as a share: a fair turn follows. So void operations do not
+//       delay those behind them.
+//   N5  An operation that a body submits has the body's priority, unless another one is given. So has the
+//       second branch of a join, which looks for it only in the deque of that priority.
+//   N6  A lone operation of high priority in the deque of a running worker is that worker's next step, except
+//       for a fair turn before it, and W5 holds: a push wakes as one of the default priority does, thieves
+//       leave the operation, and the sentry looks for it. In the background the next step may be another
+//       operation. So a lone one counts as if it were in an inbox, and a push wakes as a submission from
+//       outside does (W1).
 //
 // Orderings:
 //   P46  raise: publication, then a look at the flag <-> lower: the flag, then the queues; all seq_cst, for a
 //        push by a fence. At least one of the two sees the other (N2).
 //   P47  use: USED, then the publication, then the idle words <-> a worker that falls asleep: idle words,
-//        then USED, then the queues; all seq_cst. So what was never used need not be looked at (W1).
+//        then USED, then the queues; all seq_cst. So queues that were never used need not be checked (W1).
 
 #include "priority.h"
 
@@ -45,12 +45,12 @@ void csched_priority_use(csched_scheduler *scheduler, csched_priority priority)
 void csched_priority_raise(csched_scheduler *scheduler, csched_priority priority)
 {
     if ((csched_load(&scheduler->priorities, seq_cst) & CSCHED_WAITS(priority)) == 0) { // P46
-        // relaxed: where a `lower` changes the word after this, the load saw it as it was before that (P46).
+        // relaxed: if a `lower` changes the word after this, the load saw it as it was before that (P46).
         csched_fetch_or(&scheduler->priorities, CSCHED_WAITS(priority), relaxed);
     }
 }
 
-// `lone`: also where it is left to the worker that has it (N6).
+// `lone`: also counts a lone operation that is left to its worker (N6).
 static bool waits(const csched_scheduler *scheduler, uint32_t priority, bool lone)
 {
     bool found = !csched_registry_is_empty(&scheduler->registry[priority]); // P46

@@ -1,6 +1,6 @@
 // priority.h - operations that do not wait in turn: of high priority, and of the background.
 //
-// Contracts stand here, the argument (N1.., P46..) in priority.c.
+// Contracts are stated here, the argument (N1.., P46..) in priority.c.
 
 #ifndef CSCHEDULER_PRIORITY_H
 #define CSCHEDULER_PRIORITY_H
@@ -12,20 +12,20 @@
 /// for each of them.
 #define CSCHED_PRIORITIES 3u
 
-/// Flags of a scheduler's `priorities`: something of this priority may wait; something once had it.
+/// Flags of a scheduler's `priorities`: operations of this priority may wait; there has been one.
 #define CSCHED_WAITS(priority) (1u << (priority))
 #define CSCHED_USED(priority) (16u << (priority))
 
-/// Before operations of a priority that is not the default are published.
+/// Called before operations of a non-default priority are published.
 void csched_priority_use(csched_scheduler *scheduler, csched_priority priority);
-/// After they were published (seq_cst).
+/// Called after they were published (seq_cst).
 void csched_priority_raise(csched_scheduler *scheduler, csched_priority priority);
-/// By a worker, outside of read sections, that found nothing of it.
+/// Called by a worker that found no operation of it, outside read sections.
 void csched_priority_lower(csched_scheduler *scheduler, csched_priority priority);
 
-/// Reader, inside a read section. Whether operations of any priority but the default wait; those that were
-/// not raised are then. `lone`: also one that is left to the worker that has it. seq_cst: the re-check before
-/// sleeping.
+/// Reader, inside a read section. Whether operations of a non-default priority wait; raises their flags if
+/// they are not up. `lone`: also counts a lone operation that is left to its worker. seq_cst: the re-check
+/// before sleeping.
 bool csched_priority_any_waits(csched_scheduler *scheduler, bool lone);
 
 #endif

@@ -1,13 +1,13 @@
 // range.c - one operation for each index of a range, with one allocation for all of them.
 //
-//   F1  remaining counts the indices that have not ended; every piece that ends takes its own away. Whoever
-//       takes the last one calls `finally`, then frees the range.
-//   F2  A piece of more than `grain` indices gives its upper half away before it goes on with the lower: so
+//   F1  remaining counts the indices that have not ended; every piece that ends subtracts its own. The thread
+//       that subtracts the last one calls `finally`, then frees the range.
+//   F2  A piece of more than `grain` indices submits its upper half before it continues with the lower: so
 //       thieves get the large pieces, and no more than log2(count / grain) pieces of one worker wait at a
 //       time.
 //
 // Orderings:
-//   P20  a piece ends (release) -> the last piece (acquire): what bodies wrote is visible to `finally`.
+//   P20  a piece ends (release) -> the last piece (acquire): the bodies' writes are visible to `finally`.
 
 #include "scheduler_internal.h"
 
@@ -38,7 +38,7 @@ static piece unpack(void *word)
     return (piece){.low = (uint32_t)(uintptr_t)word, .high = (uint32_t)((uint64_t)(uintptr_t)word >> 32)};
 }
 
-// Where a piece begins; where the last one ends.
+// The index at which a piece begins; for `pieces`, the end of the last one.
 static uint64_t boundary(const range *whole, uint32_t number)
 {
     return number == whole->pieces ? whole->count : number * whole->grain;
@@ -111,7 +111,7 @@ csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, u
         return CSCHED_OK;
     }
     if (grain == 0) {
-        // About 32 pieces for each worker even out what they cost; more would only be overhead.
+        // About 32 pieces per worker even out their different costs; more would only be overhead.
         uint64_t workers = csched_scheduler_workers(scheduler);
         grain = count / (32 * (workers + (workers == 0))) + 1; // 0: shut down, and about to be refused
     }

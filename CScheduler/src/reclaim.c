@@ -1,8 +1,8 @@
-// reclaim.c - domains: what one scheduler has retired, and what of it is freed.
+// reclaim.c - domains: how many objects a scheduler has retired, and how many of them are freed.
 //
 // Orderings:
 //   P48  the last of the domain's holders, its creator and every retired object, frees it: each lets go with
-//        acq_rel, so that what the others did to it comes before.
+//        acq_rel, so that the other holders' accesses happen before.
 
 #include "reclaim.h"
 

@@ -1,11 +1,11 @@
 // reclaim.h - memory that readers may still see: retired now, freed after a grace period.
 //
 // Readers are workers, and threads inside csched_reclaim_join ... csched_reclaim_leave (statistics, observe).
-// Threads that only submit are never readers: they touch nothing but memory they own or that lives as long as
+// Threads that only submit are never readers: they touch only memory that they own or that lives as long as
 // the scheduler, so their path takes none of liburcu's locks.
 //
-// Domains, which count, are in reclaim.c. Grace periods are those of liburcu (grace_liburcu.c) where
-// CSCHED_LIBURCU is defined, and else our own (grace_epochs.c).
+// Domains, which count, are in reclaim.c. Grace periods are those of liburcu (grace_liburcu.c) if
+// CSCHED_LIBURCU is defined, else our own (grace_epochs.c).
 
 #ifndef CSCHEDULER_RECLAIM_H
 #define CSCHEDULER_RECLAIM_H
@@ -24,26 +24,27 @@ typedef struct csched_retired {
     struct csched_reclaim *domain;
 } csched_retired;
 
-/// Counts what one scheduler retired, and what of it was freed.
+/// Counts the objects that a scheduler retired, and those that were freed.
 typedef struct csched_reclaim csched_reclaim;
 
 csched_reclaim *csched_reclaim_create(void);
-/// Lets go of the domain, in which nobody retires any more: it is freed with the last of what was retired.
-/// Waits for nothing.
+/// Lets go of the domain, in which nothing may be retired any more: it is freed with its last retired object.
+/// Does not wait.
 void csched_reclaim_destroy(csched_reclaim *domain);
-/// Waits until all that was retired is freed, in every domain: with liburcu some 10 ms. Never in a read
-/// section.
+/// Waits until all retired objects of every domain are freed: with liburcu some 10 ms. Must not be called in
+/// a read section.
 void csched_reclaim_flush(void);
 
-/// Makes the calling thread a reader / no reader. May take a mutex: rare. Nests.
+/// The calling thread becomes a reader, and ceases to be one. May take a mutex: call rarely. Nests.
 void csched_reclaim_join(void);
 void csched_reclaim_leave(void);
 
-/// A read section: what it finds published is not freed before its end. Wait-free. Never around user code.
+/// A read section: an object that it finds published is not freed before the section ends. Wait-free. Never
+/// around user code.
 void csched_reclaim_enter(void);
 void csched_reclaim_exit(void);
 
-/// Frees `object` by `free` after a grace period. Wait-free but for a system call that wakes a thread;
+/// Frees `object` with `free` after a grace period. Wait-free except for a system call that wakes a thread;
 /// allowed inside a read section, and by submitters.
 void csched_reclaim_retire(csched_reclaim *domain, csched_retired *object,
                            void (*free)(csched_retired *object));
@@ -51,10 +52,9 @@ void csched_reclaim_retire(csched_reclaim *domain, csched_retired *object,
 uint64_t csched_reclaim_retired(const csched_reclaim *domain);
 uint64_t csched_reclaim_freed(const csched_reclaim *domain);
 
-/// The part of grace periods in `create`: is called before anything is retired. False: no memory, or no
-/// thread.
+/// Prepares grace periods; called before anything is retired. False: no memory, or no thread.
 bool csched_grace_prepare(void);
-/// The part of grace periods in `retire`: calls `csched_reclaim_free` after one.
+/// Calls `csched_reclaim_free` after a grace period.
 void csched_grace_retire(csched_retired *object);
 void csched_reclaim_free(csched_retired *object);
 

@@ -1,9 +1,9 @@
-// recorder.c - events with the time, in the ring of the thread that has them.
+// recorder.c - events with timestamps, in the ring of the thread that records them.
 //
-// To read the clock takes longer than all else that is done for an event. So the processor's counter of ticks
-// is read, which takes less than half of that, and converted when somebody reads the events; and a body that
-// begins where the last one has just ended begins at the same tick. Where the counter does not run steadily
-// the clock is read.
+// Reading the clock takes longer than everything else that is done for an event. So the processor's tick
+// counter is read, which takes less than half of that, and converted when the events are read; and a body
+// that begins right where the last one has ended begins at the same tick. If the counter does not run
+// steadily, the clock is read.
 
 #include "recorder.h"
 
@@ -12,14 +12,14 @@
 
 #include "ring.h"
 
-// Of the first word of an event; above them are the ticks since the first start.
+// The low bits of an event's first word; above them are the ticks since the first start.
 enum { KIND_BITS = 6, KINDS = 1 << KIND_BITS };
 enum { EVENTS_LEAST = 64, EVENTS_USUAL = 1 << 13, EVENTS_MOST = 1 << 20 };
-enum { RINGS_ENOUGH = 64 }; // from here on those of threads that have ended are taken
+enum { RINGS_ENOUGH = 64 }; // from here on, rings of ended threads are reused
 
 csched_atomic(uint32_t) csched_recorder_on; // the number of the start; 0: off
 
-// Of the first start; before `csched_recorder_on`, and never again.
+// Written at the first start, before `csched_recorder_on`, and never again.
 static csched_atomic(uint64_t) origin_ticks;
 static csched_atomic(uint64_t) origin_ns;
 static csched_atomic(bool) are_ticks_steady;
@@ -70,7 +70,7 @@ static bool take_ring(void)
     return mine != NULL && pthread_setspecific(thread_exit, mine) == 0;
 }
 
-// A body begins where the last one has ended, unless nothing was recorded in between.
+// A body begins at the tick at which the last one ended, if nothing was recorded in between.
 static void stamp(uint32_t kind)
 {
     if (kind != CSCHED_RECORDED_BEGIN || last_kind != CSCHED_RECORDED_END) {
@@ -85,7 +85,7 @@ static void record(uint32_t kind, uint64_t run, uint64_t context, uint64_t extra
     csched_ring_write(mine, since << KIND_BITS | kind, run, context, extra);
 }
 
-// The first event here since the recorder was started: what there was before has no end.
+// The thread's first event since the recorder was started: earlier begins have no matching end.
 static void resume(uint32_t start)
 {
     last_start = start;
@@ -118,7 +118,7 @@ void csched_recorder_start(uint32_t events)
     pthread_once(&once, begin);
     uint32_t off = 0;
     uint32_t start = csched_fetch_add(&starts, 1, relaxed) + 1;
-    (void)csched_cas(&csched_recorder_on, &off, start, release, relaxed); // with what begin() has written
+    (void)csched_cas(&csched_recorder_on, &off, start, release, relaxed); // publishes begin()'s writes
 }
 
 void csched_recorder_stop(void) { csched_store(&csched_recorder_on, 0, relaxed); }
@@ -133,7 +133,7 @@ void csched_record(uint32_t kind, uint64_t subject, uint64_t extra)
     }
 }
 
-// How many nanoseconds a tick has had since the first start.
+// Nanoseconds per tick, measured since the first start.
 static double ns_of_tick(void)
 {
     uint64_t passed = ticks() - csched_load(&origin_ticks, relaxed);

@@ -1,4 +1,4 @@
-// recorder.h - what the core tells the recorder.
+// recorder.h - how the core reports events to the recorder.
 
 #ifndef CSCHEDULER_RECORDER_INTERNAL_H
 #define CSCHEDULER_RECORDER_INTERNAL_H
@@ -7,9 +7,9 @@
 #include "cscheduler/recorder.h"
 #include "port.h"
 
-/// Of an operation, word by word: a copy as a whole would wait for the stores that it was just made by. Or of
-/// a number, which is the context. Any thread, also in a read section or under a lock: it waits for nobody,
-/// and allocates with the first event of a thread.
+/// Records an event of an operation, passed word by word: a copy as a whole would wait for the stores that
+/// have just written it. Or of a number, passed as `context`. Any thread, also in a read section or under a
+/// lock: it never waits, and allocates only at the first event of a thread.
 void csched_recorder_note(uint32_t kind, csched_function run, const void *context, const void *extra);
 
 static csched_always_inline void csched_note(csched_recorded_kind kind, uint64_t number)

@@ -1,18 +1,18 @@
 // registry.c - a growing table of places for inboxes, read by workers, changed by compare-exchange.
 //
 //   R1  Chunks of places are only ever added, and live as long as the scheduler: a thread can list its inbox
-//       without being an RCU reader, so without liburcu's registration mutex. Memory is that of the most
-//       threads at one time, 9 bytes each.
-//   R2  An inbox has two holders: its thread and the scheduler. Each lets go once; the second frees it, after
-//       a grace period when workers may still read it (the scheduler's side went last while running), else at
-//       once.
-//   R3  A worker unlists an inbox only when its thread has let go and it is empty: no append can come any
-//       more.
+//       without being an RCU reader, and so without liburcu's registration mutex. Memory is bounded by the
+//       most threads at one time, 9 bytes each.
+//   R2  An inbox has two holders: its thread and the scheduler. Each lets go once; the second one frees the
+//       inbox: after a grace period if workers may still read it (the scheduler's side let go last, while
+//       running), else at once.
+//   R3  A worker unlists an inbox only when its thread has let go and the inbox is empty: no further append
+//       is possible.
 //
 // Orderings:
-//   P16  add: chunk and place (seq_cst), then the look at `closing` <-> close: `closing`, then the chunks and
+//   P16  add: chunk and place (seq_cst), then the read of `closing` <-> close: `closing`, then the chunks and
 //        places (seq_cst). Of a new submitter and a shutdown, at least one sees the other.
-//   P17  a thread lets go (acq_rel) -> worker: holders (acquire). The thread's last append, before the look
+//   P17  a thread lets go (acq_rel) -> worker: holders (acquire). The thread's last append precedes the look
 //        that finds the inbox empty.
 
 #include "registry.h"
@@ -28,7 +28,7 @@ struct csched_registry_chunk {
     csched_atomic(csched_submitter *) place[PLACES];
 };
 
-csched_thread_local csched_submitter *mine; // the one used last in front
+csched_thread_local csched_submitter *mine; // the most recently used one first
 
 static pthread_key_t thread_exit;
 
@@ -39,7 +39,7 @@ static void free_submitter(csched_retired *object)
     csched_free(submitter);
 }
 
-// R2, the thread's side. The scheduler may be gone already: nothing of it is touched.
+// R2, the thread's side. Does not touch the scheduler, which may already be freed.
 static void let_go(csched_submitter *submitter)
 {
     if (csched_fetch_and(&submitter->holders, ~(uint32_t)THREAD, acq_rel) == THREAD) { // P17
@@ -100,7 +100,7 @@ void csched_registry_destroy(csched_registry *registry)
     }
 }
 
-// The thread's list also holds inboxes of schedulers that are gone; they go when it is walked.
+// The thread's list also holds inboxes of destroyed schedulers; they are dropped when the list is walked.
 static csched_submitter *find_slowly(uint64_t scheduler_id)
 {
     csched_submitter **link = &mine;
@@ -183,7 +183,7 @@ csched_submitter *csched_registry_add(csched_registry *registry, uint64_t schedu
     return submitter;
 }
 
-// R3. Any worker may come here with the same inbox; the exchange of its place decides.
+// R3. Several workers may get here with the same inbox; the exchange of its place decides.
 static void unlist_if_left(csched_registry *registry, csched_registry_chunk *chunk, int place,
                            csched_submitter *submitter)
 {
@@ -192,7 +192,7 @@ static void unlist_if_left(csched_registry *registry, csched_registry_chunk *chu
         return;
     }
     csched_submitter *expected = submitter;
-    // release: who finds nobody in the place has seen what we saw in the inbox (P8).
+    // release: a thread that finds the place empty has seen what this one saw in the inbox (P8).
     if (csched_cas(&chunk->place[place], &expected, NULL, release, relaxed)) {
         csched_fetch_add(&registry->departed, csched_inbox_appended(&submitter->inbox), relaxed);
         csched_fetch_and(&chunk->occupied, ~(UINT64_C(1) << place), release);
@@ -217,8 +217,7 @@ static size_t take_from_place(csched_registry *registry, csched_registry_chunk *
 size_t csched_registry_take(csched_registry *registry, uint64_t *cursor, csched_operation *operations,
                             size_t room)
 {
-    // Twice over all places, beginning behind the cursor: the first time up to the end, the second from the
-    // beginning.
+    // Two passes over the places: first from the cursor to the end, then from the beginning.
     uint64_t from = *cursor;
     for (int pass = 0; pass < 2; pass++) {
         uint64_t base = 0;
@@ -277,7 +276,7 @@ void csched_registry_close(csched_registry *registry)
     }
 }
 
-// Of all inboxes that are listed.
+// Sums over all listed inboxes.
 static uint64_t sum_of(const csched_registry *registry, uint64_t (*of)(const csched_inbox *inbox))
 {
     uint64_t sum = 0;

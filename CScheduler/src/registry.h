@@ -1,6 +1,6 @@
 // registry.h - the inboxes of all threads that submit to one scheduler; threads come and go.
 //
-// Contracts stand here, the argument (R1.., P16..) in registry.c.
+// Contracts are stated here, the argument (R1.., P16..) in registry.c.
 
 #ifndef CSCHEDULER_REGISTRY_H
 #define CSCHEDULER_REGISTRY_H
@@ -15,7 +15,7 @@ typedef struct csched_submitter {
     uint64_t scheduler_id;
     struct csched_submitter *next; // the thread's own list
     csched_atomic(uint32_t) holders;
-    csched_atomic(bool) stays_open; // its thread is a worker: a close passes it by
+    csched_atomic(bool) stays_open; // its thread is a worker: a close skips it
     csched_inbox inbox;
 } csched_submitter;
 
@@ -29,27 +29,28 @@ typedef struct {
 
 /// False: out of memory.
 bool csched_registry_init(csched_registry *registry, csched_reclaim *domain);
-/// Lets go of every inbox; those whose thread has ended are freed. No worker may be left.
+/// Drops the scheduler's hold on every inbox; inboxes whose thread has ended are freed. No worker may be
+/// left.
 void csched_registry_destroy(csched_registry *registry);
 
 /// The calling thread's inbox, or NULL when it has none at the scheduler with this id. Wait-free, usually two
 /// loads.
 csched_submitter *csched_registry_find(uint64_t scheduler_id);
-/// Makes one and lists it. NULL: out of memory. Lock-free; seq_cst: what follows (the look at `closing`)
-/// comes after.
+/// Creates an inbox and lists it. NULL: out of memory. Lock-free; seq_cst: ordered before the caller's read
+/// of `closing`.
 csched_submitter *csched_registry_add(csched_registry *registry, uint64_t scheduler_id, bool stays_open);
 
-/// Reader, inside a read section: takes operations from the first inbox behind `*cursor` that has some, and
-/// moves the cursor on. Unlists on its way what its thread has left behind empty. Lock-free.
+/// Reader, inside a read section: takes operations from the first inbox after `*cursor` that has some, and
+/// advances the cursor. On its way it unlists empty inboxes whose threads have ended. Lock-free.
 size_t csched_registry_take(csched_registry *registry, uint64_t *cursor, csched_operation *operations,
                             size_t room);
 /// Reader, inside a read section. seq_cst: the re-check before sleeping.
 bool csched_registry_is_empty(const csched_registry *registry);
-/// Reader, inside a read section: closes every inbox that is listed, but those that stay open.
+/// Reader, inside a read section: closes every listed inbox, except those that stay open.
 void csched_registry_close(csched_registry *registry);
 /// Reader, inside a read section: how many operations were ever appended.
 uint64_t csched_registry_appended(const csched_registry *registry);
-/// Reader, inside a read section: how many operations wait. A guess of this moment.
+/// Reader, inside a read section: how many operations wait. An estimate at this moment.
 uint64_t csched_registry_waiting(const csched_registry *registry);
 
 #endif

@@ -1,7 +1,7 @@
 // ring.c - the last events of each thread, read while they are written.
 //
-//   V1  A ring has one writer at a time: the thread that has taken it. `taken` hands it from one to the next
-//       (P57), so the next one goes on where the last one stopped.
+//   V1  A ring has one writer at a time: the thread that has taken it. `taken` passes it from one to the next
+//       (P57), so the next one continues where the last one stopped.
 //   V2  Event n lies in slot n modulo the capacity until event n + capacity is written there. A reader copies
 //       first, then looks at `written`: its copy of event n is valid if `written` is still less than
 //       n + capacity. At n + capacity the writer may have begun the newer event.
@@ -12,9 +12,10 @@
 //   P55  writer: a word of event n + capacity (release) -> reader: that word (acquire). With it,
 //        `written` = n + capacity becomes visible: a reader that has copied any word of the newer event sees
 //        that the older one is gone.
-//   P56  writer: `written` (release) -> reader: `written` (acquire). The words of all events before it.
-//   P57  give back: `taken` = 0 (release) -> take: compare-exchange (acquire). The next writer finds all that
-//        the last one wrote.
+//   P56  writer: `written` (release) -> reader: `written` (acquire). Publishes the words of all earlier
+//        events.
+//   P57  give back: `taken` = 0 (release) -> take: compare-exchange (acquire). The next writer sees all
+//        writes of the last one.
 //   P58  take: `takings` odd, then the first event and the owner (release), then `takings` even (release) ->
 //        reader: `takings` (acquire), then the others (acquire), then `takings`. A reader that sees a new
 //        value of the others sees the odd `takings`, or a later one.

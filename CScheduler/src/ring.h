@@ -1,6 +1,7 @@
-// ring.h - the last events of a thread: that thread writes, anybody reads. And all rings of the process.
+// ring.h - the last events of a thread: that thread writes, any thread reads. And the list of all rings of
+// the process.
 //
-// Contracts stand here, the argument (V1.., P55..) in ring.c.
+// Contracts are stated here, the argument (V1.., P55..) in ring.c.
 
 #ifndef CSCHEDULER_RING_H
 #define CSCHEDULER_RING_H
@@ -9,12 +10,12 @@
 
 enum { CSCHED_RING_WORDS = 4, CSCHED_RING_OWNER_WORDS = 3 };
 
-/// An event: words, whatever they mean.
+/// An event: uninterpreted words.
 typedef struct {
     uint64_t words[CSCHED_RING_WORDS];
 } csched_ring_event;
 
-/// Of which thread a ring is, in the caller's words.
+/// Identifies the thread of a ring, in words that the caller defines.
 typedef struct {
     uint64_t words[CSCHED_RING_OWNER_WORDS];
 } csched_ring_owner;
@@ -24,11 +25,11 @@ typedef struct csched_ring_slot {
 } csched_ring_slot;
 
 typedef struct csched_ring {
-    // Written by the ring's thread, read by anybody.
-    csched_aligned_to_line csched_atomic(uint64_t) written; // events, ever
+    // Written by the ring's thread, read by any thread.
+    csched_aligned_to_line csched_atomic(uint64_t) written; // events so far
     // Written when a thread takes the ring, or gives it back.
     csched_atomic(uint32_t) taken;
-    csched_atomic(uint64_t) left;    // when it was given back: the number of that
+    csched_atomic(uint64_t) left;    // ordinal number of its last give-back
     csched_atomic(uint32_t) takings; // odd: the next three are being written
     csched_atomic(uint64_t) first;   // number of the thread's first event
     csched_atomic(uint64_t) owner[CSCHED_RING_OWNER_WORDS];
@@ -46,12 +47,12 @@ typedef struct {
     csched_atomic(uint64_t) departures; // of threads
 } csched_rings;
 
-/// Any thread. A ring for the calling thread, of a capacity that is a power of two, or more: a new one as
-/// long as there are fewer than `enough`, else, of those whose threads have ended, the one that was left
+/// Any thread. Returns a ring for the calling thread, of at least `capacity`, a power of two: a new one while
+/// there are fewer than `enough`, else, of those whose threads have ended, the one that was given back
 /// longest ago. NULL: out of memory. Lock-free, O(rings).
 csched_ring *csched_rings_take(csched_rings *rings, const csched_ring_owner *owner, uint64_t capacity,
                                uint32_t enough);
-/// The ring's thread, which writes no more.
+/// The ring's thread, which must not write afterwards.
 void csched_ring_give_back(csched_rings *rings, csched_ring *ring);
 
 /// The ring's thread. Wait-free; on x86 five plain stores.
@@ -61,12 +62,12 @@ void csched_ring_write(csched_ring *ring, uint64_t word0, uint64_t word1, uint64
 typedef struct {
     csched_ring_owner owner;
     uint64_t count; // events that were copied
-    uint64_t lost;  // events of the same thread that were there before those
+    uint64_t lost;  // earlier events of the same thread
 } csched_ring_contents;
 
 /// Any thread, at any time. Copies the last events of the ring's thread, the oldest first; `events` has room
-/// for its capacity. What is overwritten meanwhile is not among them; where another thread takes the ring
-/// meanwhile, there are none. Wait-free, O(capacity).
+/// for its capacity. Events that are overwritten meanwhile are not among them; if another thread takes the
+/// ring meanwhile, there are none. Wait-free, O(capacity).
 csched_ring_contents csched_ring_read(const csched_ring *ring, csched_ring_event *events);
 
 #endif

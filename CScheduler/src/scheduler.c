@@ -1,16 +1,16 @@
 // scheduler.c - a scheduler's life: create, resize, suspend, shut down, fork, destroy. Nothing here is on the
-// way of an operation.
+// path of an operation.
 //
-//   S1  control changes by fetch_or and fetch_add alone: closing, then sealed, then stopped, each once and
-//       for ever.
-//   S2  closing stops new inboxes, the sweep closes those that are listed, sealed tells the workers that the
+//   S1  Each bit of the shutdown in control is set once, by fetch_or, and stays set: closing, then sealed,
+//       then stopped. The count of suspensions above them changes by compare-exchange.
+//   S2  closing stops new inboxes, the sweep closes the listed ones, sealed signals to the workers that the
 //       sweep is done. So when the last worker falls asleep in a sealed scheduler, nothing is left and
-//       nothing can come (X6).
+//       nothing can arrive (X6).
 //   S3  The crew is replaced as a whole under `lifecycle`, and the old one retired: a thief that reads it
-//       finds only workers whose memory outlives its read section. A worker that is to leave stays a victim
-//       until its thread has ended; then it is joined, taken out, and its memory retired.
+//       finds only workers whose memory outlives its read section. A worker that is to leave remains a victim
+//       until its thread has ended; then the thread is joined, the worker removed, and its memory retired.
 //   S4  An operation is accepted or refused by one compare-exchange on its inbox (B1), so a shutdown cannot
-//       fall in between.
+//       intervene.
 
 #include <signal.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 
 static csched_atomic(uint64_t) ids;
 
-// Every scheduler, so that a forked child can close them. Taken by create, destroy and fork alone.
+// All schedulers, so that a forked child can close them. Only create, destroy, visit and fork take the mutex.
 static pthread_mutex_t alive_mutex = PTHREAD_MUTEX_INITIALIZER;
 static csched_scheduler *alive;
 static csched_atomic(uint32_t) forks;
@@ -74,8 +74,8 @@ static void before_fork(void) { pthread_mutex_lock(&alive_mutex); }
 
 static void after_fork_in_parent(void) { pthread_mutex_unlock(&alive_mutex); }
 
-// The child has this one thread, and no worker: submissions are refused from now on, instead of waiting for
-// ever.
+// The child has only this thread and no worker: from now on submissions are refused instead of waiting
+// forever.
 static void after_fork_in_child(void)
 {
     csched_fetch_add(&forks, 1, relaxed);
@@ -84,7 +84,7 @@ static void after_fork_in_child(void)
         csched_fetch_or(&scheduler->control, CSCHED_CLOSING | CSCHED_SEALED | CSCHED_STOPPED, seq_cst);
         close_registries(scheduler); // no read section needed: there is no other thread
         csched_timers_forget(csched_load(&scheduler->timers, relaxed));
-        pthread_mutex_init(&scheduler->lifecycle, NULL); // whoever held it does not exist here
+        pthread_mutex_init(&scheduler->lifecycle, NULL); // its holder does not exist here
         pthread_mutex_init(&scheduler->ending, NULL);
         scheduler->joined = true;
     }
@@ -197,8 +197,8 @@ static void add_statistics(csched_statistics *sum, const csched_worker *worker)
     sum->running += csched_load(&worker->running, seq_cst); // P19
 }
 
-// Replaces the crew by one without the workers from `from` on for which `gone` says so; their memory is
-// retired (S3).
+// Replaces the crew with one that omits the workers from position `from` on for which `gone` returns true;
+// their memory is retired (S3).
 static csched_status remove_workers(csched_scheduler *scheduler, uint32_t from,
                                     bool (*gone)(csched_worker *worker))
 {
@@ -240,7 +240,7 @@ void csched_scheduler_remove_ended(csched_scheduler *scheduler)
     const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
     for (uint32_t position = 0; position < crew->count; position++) {
         if (csched_load(&crew->workers[position]->ended, relaxed)) { // else the crew stays as it is
-            (void)remove_workers(scheduler, 0, has_ended);           // without memory: the next time
+            (void)remove_workers(scheduler, 0, has_ended);           // out of memory: the next time
             return;
         }
     }
@@ -271,7 +271,7 @@ static csched_status add_worker(csched_scheduler *scheduler, csched_crew *crew, 
     return CSCHED_OK;
 }
 
-// The crew with room for more, not published.
+// A copy of the crew with room for `more` workers, not published.
 static csched_crew *copy_crew(csched_scheduler *scheduler, uint32_t more)
 {
     const csched_crew *old = csched_load(&scheduler->crew, relaxed);
@@ -295,7 +295,7 @@ static csched_status grow(csched_scheduler *scheduler, uint32_t more)
     while (status == CSCHED_OK && crew->count < before + more) {
         uint32_t seat = first_unused(crew, is_seat_used);
         status =
-            seat >= CSCHED_WORKERS_MAX // those who leave still have their seats, in their last bodies
+            seat >= CSCHED_WORKERS_MAX // leaving workers still have their seats, in their last bodies
                 ? CSCHED_THREAD_CREATION_FAILED
                 : add_worker(scheduler, crew, first_unused(crew, is_index_used), seat << CSCHED_SEAT_SHIFT);
     }
@@ -496,11 +496,11 @@ void csched_scheduler_close(csched_scheduler *scheduler)
 
 static void wake_suspended(csched_scheduler *scheduler)
 {
-    csched_futex_wake(&scheduler->control, INT32_MAX); // one that goes, and has something left
+    csched_futex_wake(&scheduler->control, INT32_MAX); // a leaving worker that still has operations
     csched_idle_wake_all(&scheduler->idle);
 }
 
-// Ends every suspension: what is suspended for ever could not be drained.
+// Ends every suspension: a suspended scheduler could not be drained.
 static void end_suspension(csched_scheduler *scheduler)
 {
     csched_fetch_and(&scheduler->control, CSCHED_SUSPENSION - 1, seq_cst);
@@ -525,8 +525,8 @@ static void wait_until_stopped(csched_scheduler *scheduler, uint64_t deadline_ns
     }
 }
 
-// Without `lifecycle`: the last callbacks may want statistics. The crew does not change any more: we are
-// closing, and the watch has ended.
+// Joins without holding `lifecycle`, as the last callbacks may read statistics. The crew no longer changes:
+// the scheduler is closing, and the watch has ended.
 static void join_all(csched_scheduler *scheduler)
 {
     const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
@@ -552,8 +552,8 @@ csched_status csched_scheduler_shutdown(csched_scheduler *scheduler, uint64_t ti
     csched_scheduler_close(scheduler);
     end_suspension(scheduler);
     pthread_mutex_lock(&scheduler->lifecycle); // a resize that began before the close ends first
-    // Read here: the watch may exchange the crew, and let the old one go, until it has ended.
-    bool has_crew = csched_load(&scheduler->crew, relaxed)->count != 0; // else it could not be created
+    // Read under the mutex: until the watch has ended, it may replace the crew and retire the old one.
+    bool has_crew = csched_load(&scheduler->crew, relaxed)->count != 0; // else creating it has failed
     pthread_mutex_unlock(&scheduler->lifecycle);
     pthread_mutex_lock(&scheduler->ending);
     if (!scheduler->joined) {
@@ -564,7 +564,7 @@ csched_status csched_scheduler_shutdown(csched_scheduler *scheduler, uint64_t ti
             }
         }
         if (has_crew) {
-            wait_until_stopped(scheduler, UINT64_MAX); // what drains may block, and need the watch
+            wait_until_stopped(scheduler, UINT64_MAX); // draining bodies may block, and need the watch
         }
         csched_watch_end(scheduler);
         join_all(scheduler);
@@ -578,7 +578,7 @@ csched_status csched_scheduler_shutdown(csched_scheduler *scheduler, uint64_t ti
 void csched_scheduler_destroy(csched_scheduler *scheduler)
 {
     if (scheduler->forks != csched_load(&forks, relaxed)) {
-        return; // a forked child: what threads of the parent left half-done cannot be taken apart here
+        return; // a forked child: state that the parent's threads left half-done cannot be torn down here
     }
     csched_status status = csched_scheduler_shutdown(scheduler, CSCHED_FOREVER);
     csched_check(status == CSCHED_OK, "called on a worker of the scheduler itself");
@@ -632,7 +632,7 @@ void csched_scheduler_suspend(csched_scheduler *scheduler)
     uint32_t before = csched_load(&scheduler->control, relaxed);
     do {
         if ((before & CSCHED_CLOSING) != 0) {
-            return; // what is suspended could not be drained
+            return; // a suspended scheduler could not be drained
         }
         csched_check(before < UINT32_MAX - CSCHED_SUSPENSION, "suspended too often");
     } while (
@@ -704,7 +704,7 @@ csched_statistics csched_scheduler_statistics(csched_scheduler *scheduler)
     if (!reader) {
         csched_reclaim_join();
     }
-    csched_reclaim_enter(); // for the registries; `lifecycle` keeps the crew
+    csched_reclaim_enter(); // for the registries; `lifecycle` protects the crew
     const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
     for (uint32_t position = 0; position < crew->count; position++) {
         add_statistics(&sum, crew->workers[position]);

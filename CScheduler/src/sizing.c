@@ -32,8 +32,8 @@ static uint32_t affinity(void)
     return 1;
 }
 
-// The first line of <root><group, so many bytes of it>/<file>. False: there is none, or its path is too long
-// to be one.
+// Reads the first line of <root><first `length` bytes of group>/<name>. False: there is none, or the path is
+// too long.
 static bool read_line(const char *root, const char *group, size_t length, const char *name, char *line,
                       size_t size)
 {
@@ -140,8 +140,8 @@ uint32_t csched_sizing_quota(const char *membership, const char *mount)
     return least;
 }
 
-// The number that CSCHED_WORKERS names; 0: none. What is no number is told once in the life of the process: a
-// slip in a service's configuration must be seen, but must not keep the service from starting.
+// The number in CSCHED_WORKERS; 0: none. An invalid value is reported once per process: a mistake in a
+// service's configuration must be seen, but must not keep the service from starting.
 static uint32_t wished(void)
 {
     static csched_atomic(bool) told;
@@ -156,7 +156,7 @@ static uint32_t wished(void)
         number <= CSCHED_WORKERS_MAX) {
         return (uint32_t)number;
     }
-    if (!csched_exchange(&told, true, relaxed)) { // one writer; nothing else is handed over
+    if (!csched_exchange(&told, true, relaxed)) { // selects one writer; publishes nothing
         fprintf(stderr,
                 "CScheduler: CSCHED_WORKERS in the environment is not a number between 1 and 256; the number "
                 "of CPUs is taken.\n");

@@ -1,7 +1,7 @@
 // slot.h - the place of one operation inside a queue.
 //
-// Four relaxed words: a thief may read a slot while its owner writes the next operation into it. What the
-// thief read is thrown away then, because its compare-exchange on the index fails; the words must only not be
+// Four relaxed words: a thief may read a slot while its owner writes the next operation into it. The thief
+// then discards what it read, because its compare-exchange on the index fails; the accesses must only not be
 // a data race.
 
 #ifndef CSCHEDULER_SLOT_H

@@ -1,22 +1,22 @@
-// submit.c - the way of an operation from a caller's hand into a queue.
+// submit.c - the path of an operation from its submitter into a queue.
 //
-//   U1  Entering the counter comes before the publication, and is undone when there is none.
-//   U2  A worker pushes onto its own deque, everybody else appends to the inbox of the calling thread: no
-//       submission writes a line that another submission writes, but the counter that the caller chose.
-//   U3  The first submission of a thread lists its inbox, then looks at `closing`; a close sets it, then
-//       closes what is listed (P16). So an inbox that escaped the sweep is closed by its own thread before
+//   U1  The counter is entered before the publication; the enter is undone if nothing is published.
+//   U2  A worker pushes onto its own deque; any other thread appends to its own inbox. So submissions of
+//       different threads write no common cache line, except that of a counter they share.
+//   U3  The first submission of a thread lists its inbox, then reads `closing`; a close sets `closing`, then
+//       closes the listed inboxes (P16). So an inbox that the sweep missed is closed by its own thread before
 //       anything is appended.
-//   U4  Jobs of tasks go two ways. The first CSCHED_BURST that a body submits go to its worker's deque: a
-//       task that hands over to another one, or awaits its child, finds it in the cache, and a tree of tasks
-//       is worked on depth first. The rest goes to the thread's inbox: first in, first out, also for thieves.
-//       A body that makes many tasks means them to begin in that order. (The runtime walks the children of a
-//       group from the oldest whenever one ends: the newest first is quadratic there.) X4 bounds how long
+//   U4  Jobs of tasks take two paths. The first CSCHED_BURST that a body submits go to its worker's deque: a
+//       task that hands off to another one, or awaits its child, finds it in the cache, and a tree of tasks
+//       is processed depth first. The rest go to the thread's inbox: first in, first out, for thieves too. A
+//       body that creates many tasks expects them to begin in that order. (The runtime walks the children of
+//       a group from the oldest whenever one ends: newest first would be quadratic there.) X4 bounds how long
 //       they wait for newer ones.
 //   U5  A worker whose body has announced that it blocks, or that has lost its seat after that (Z2), submits
-//       as from outside: nobody looks after its deque.
-//       So that it may submit until its body has returned, as every body may, no close closes the inbox of a
-//       worker; X6 waits for it, because the worker is busy. When its thread ends the inbox becomes one like
-//       others: it says so, then looks at `closing` (P16).
+//       as from outside: no other worker looks after its deque. Every body may submit until it has returned,
+//       so no close closes the inbox of a worker; X6 waits for the body, because its worker is busy. When the
+//       worker's thread ends, the inbox becomes an ordinary one: the thread clears `stays_open`, then reads
+//       `closing` (P16).
 
 #include "recorder.h"
 #include "scheduler_internal.h"
@@ -107,7 +107,7 @@ static void run_here(csched_scheduler *scheduler, const csched_operation *operat
     }
 }
 
-// CSCHED_OK: there is room, and it is taken. `ran`: it was dealt with in the caller.
+// CSCHED_OK: room was reserved. `ran`: instead, the operations have run in the caller.
 static csched_status make_room(csched_scheduler *scheduler, const csched_operation *operations, size_t count,
                                bool *ran)
 {
@@ -121,7 +121,7 @@ static csched_status make_room(csched_scheduler *scheduler, const csched_operati
     switch (capacity->when_full) {
     case CSCHED_WHEN_FULL_RUN_IN_CALLER:
         if (csched_is_suspended(csched_load(&scheduler->control, relaxed))) {
-            return CSCHED_FULL; // no body may start, here neither
+            return CSCHED_FULL; // no body may start, not even here
         }
         run_here(scheduler, operations, count);
         *ran = true;
@@ -139,7 +139,7 @@ static csched_status make_room(csched_scheduler *scheduler, const csched_operati
     return CSCHED_FULL;
 }
 
-// They are counted in the capacity already, and no more when they are refused.
+// The operations are already counted in the capacity; if they are refused, that is undone.
 static csched_status append_entered(csched_scheduler *scheduler, const csched_operation *operations,
                                     size_t count, csched_priority priority)
 {
@@ -182,7 +182,7 @@ static void leave_counters(const csched_operation *operations, size_t count)
 
 typedef enum { COUNTED, EXEMPT } subjection;
 
-// From a thread that is no worker of the scheduler (U2).
+// From a thread that is not a worker of the scheduler (U2).
 static csched_status append_from_outside(csched_scheduler *scheduler, const csched_operation *operations,
                                          size_t count, subjection subject, csched_priority priority)
 {
@@ -204,7 +204,7 @@ static bool has_deque(const csched_worker *worker, const csched_scheduler *sched
            csched_likely((csched_load(&worker->seat, relaxed) & CSCHED_SEAT_ANNOUNCED) == 0); // U5
 }
 
-// N5. `worker`: the calling thread as one, or NULL.
+// N5. `worker`: that of the calling thread, or NULL.
 static csched_priority resolve(csched_priority priority, const csched_worker *worker)
 {
     if (priority != CSCHED_PRIORITY_INHERITED) {

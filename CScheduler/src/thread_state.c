@@ -1,4 +1,4 @@
-// thread_state.c - what the kernel says of another thread of this process.
+// thread_state.c - what the kernel reports about another thread of this process.
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,8 +24,8 @@ bool csched_thread_sleeps(int32_t id)
     return name_end != NULL && name_end[1] == ' ' && (name_end[2] == 'S' || name_end[2] == 'D');
 }
 
-// The kernel's number of the clock of a thread's CPU time, as pthread_getcpuclockid makes it of a handle. A
-// read of /proc/self/task/ID/schedstat says the same, and takes eight times as long.
+// Uses the kernel's id of the clock of a thread's CPU time, as pthread_getcpuclockid computes it from a
+// handle. Reading /proc/self/task/ID/schedstat gives the same, and takes eight times as long.
 uint64_t csched_thread_ran_ns(int32_t id)
 {
     enum { OF_A_THREAD = 4, TIME_IT_RAN = 2 };

@@ -1,34 +1,36 @@
-// timer.c - timers: set by anybody, kept in a wheel by one thread, which submits what is due.
+// timer.c - timers: set by any thread, kept in a wheel by one thread, which submits what is due.
 //
-//   T1  A timer is held by the caller's hand, if it wants one, and by whoever has to do with it next: the
-//       inbox, the wheel, the operation in the scheduler's queues, its run. The second of the two frees it.
-//   T2  state decides, by compare-exchange, who tells the operation what: PENDING to FIRED or QUEUED is the
-//       thread's, QUEUED to RUNNING and back to PENDING the run's, and to CANCELLED anybody's, who then tells
-//       it; RUNNING becomes STOPPING, which its run has to tell at its end. So CSCHED_CANCEL is told once,
-//       never beside a run, and a timer that does not repeat is told one of the two.
-//   T3  No timer is missed. A setter pushes, then reads until when the thread sleeps, and signals when that
-//       is too long. The thread writes until when it will sleep, then looks at the inbox. While it is awake
-//       `wake_at` is 0, and nobody signals. Every setter that finds it too late signals by itself: none
-//       relies on another one, which may be stopped. (P40)
-//   T4  Without timers the thread sleeps without a limit: an idle scheduler wakes nobody.
-//   T5  A cancelled timer is dropped where the thread comes by, and all of them are swept when they are half
-//       of what it keeps. The thread is signalled for that, once in a while, by who cancels: so memory is
-//       bounded by twice the timers that are pending, and a constant; a cancel costs O(1) of anybody's time.
-//   T6  The end: the close sets `closing`, the thread takes what is in the inbox and leaves REFUSING there,
-//       by one exchange, and cancels whatever it has. A push finds REFUSING, or was before it: a timer is
-//       refused, or told. The first timer publishes the thread, then looks whether the scheduler is closing,
-//       which sets that, then looks for the thread (P43).
+//   T1  A timer has one reference of the caller's, if wanted, and one of the stage it is in: the inbox, the
+//       wheel, the operation in the scheduler's queues, or its run. The last one to be dropped frees it.
+//   T2  Compare-exchanges of state decide which thread calls the operation, and with what. The timers' thread
+//       moves PENDING to FIRED or QUEUED; the run moves QUEUED to RUNNING, and back to PENDING. Any thread
+//       may move PENDING or QUEUED to CANCELLED, and then calls the operation with CSCHED_CANCEL; or RUNNING
+//       to STOPPING, and then the run makes that call at its end. So CSCHED_CANCEL is delivered once, never
+//       concurrently with a run, and a timer that does not repeat is called with one of the two.
+//   T3  No timer is missed. A setter pushes, then reads `wake_at`, until which the thread sleeps, and signals
+//       if that is too late. The thread writes `wake_at`, then checks the inbox. While the thread is awake,
+//       `wake_at` is 0, and no setter signals. Every setter that finds `wake_at` too late signals by itself:
+//       none relies on another setter, which may be stopped. (P40)
+//   T4  Without timers the thread sleeps without a timeout: an idle scheduler causes no wake-ups.
+//   T5  A cancelled timer is dropped when the thread encounters it; all of them are swept when they are half
+//       of what the thread keeps. Cancelling threads signal it for that, once in a while. So memory is
+//       bounded by twice the pending timers plus a constant, and a cancel costs amortised O(1).
+//   T6  The end: the close sets `closing`. The thread takes the inbox's contents and leaves REFUSING there,
+//       by one exchange, and cancels all its timers. A push finds REFUSING, and the timer is refused; or the
+//       push precedes the exchange, and the timer is cancelled. The first timer publishes the thread, then
+//       checks whether the scheduler is closing; the close sets that, then looks for the thread (P43).
 //   T7  A burst is taken in pieces, newest first, and what is due is submitted in between: a new timer does
 //       not wait behind a million of them.
 //
 // Orderings:
 //   P40  set: inbox, then wake_at <-> sleep: wake_at, then inbox; all seq_cst. T3.
 //   P41  push (release) -> take (acquire): the timer's fields, and what its setter or its last run wrote.
-//   P42  signal: signal (release) -> thread: signal (acquire). Why it was signalled: closing, or cancelled
-//        timers. Signalled before the thread read it, it sees them; after, it does not sleep.
+//   P42  signal: signal (release) -> thread: signal (acquire). Publishes the reason: closing, or cancelled
+//        timers. If the signal precedes the thread's read, the thread sees the reason; else it does not
+//        sleep.
 //   P43  start: timers, then control <-> close: control, then timers; all seq_cst. T6.
-//   P44  a run ends: state (release) -> cancel: state (acquire). What the run wrote, to what is told then.
-//        The thread's compare-exchanges in between continue the release.
+//   P44  a run ends: state (release) -> cancel: state (acquire). The run's writes are visible to the call
+//        with CSCHED_CANCEL. The thread's compare-exchanges in between continue the release sequence.
 //
 // Source: Varghese, Lauck for the wheel (wheel.c); eventcounts for the sleep.
 
@@ -54,7 +56,7 @@ struct csched_timer {
     uint16_t kind;
 };
 
-// One that repeats.
+// A timer that repeats.
 typedef struct {
     csched_timer timer; // the first member
     uint64_t deadline_ns;
@@ -64,19 +66,19 @@ typedef struct {
 struct csched_timers {
     csched_scheduler *scheduler;
     pthread_t thread;
-    // Written by setters, who push in front. Only ever emptied as a whole, so there is no ABA.
+    // Written by setters, which push at the front. Emptied only as a whole, so there is no ABA.
     csched_aligned_to_line csched_atomic(csched_wheel_entry *) inbox;
     // Written by the thread.
     csched_aligned_to_line csched_atomic(uint64_t) wake_at; // T3: until when it sleeps; 0: it is awake
     csched_atomic(int64_t) sweep_at;                        // T5
     csched_atomic(uint32_t) signal;                         // what it sleeps on
     csched_atomic(bool) closing;
-    // Written by those who cancel.
-    csched_aligned_to_line csched_atomic(int64_t) cancelled; // timers that are kept all the same
-    // The thread's own.
+    // Written by cancelling threads.
+    csched_aligned_to_line csched_atomic(int64_t) cancelled; // cancelled timers that are still kept
+    // Owned by the thread.
     csched_aligned_to_line csched_wheel_entry *backlog; // T7
     int64_t kept;                                       // in the wheel
-    int64_t dropped;                                    // cancelled ones, not taken from `cancelled` yet
+    int64_t dropped;                                    // dropped timers, not yet subtracted from `cancelled`
     csched_wheel wheel;
 };
 
@@ -126,7 +128,7 @@ static uint64_t later(uint64_t time_ns, uint64_t more_ns)
     return more_ns < UINT64_MAX - time_ns ? time_ns + more_ns : UINT64_MAX;
 }
 
-// False: refused. The inbox's hold on the timer is given away with it.
+// Passes a reference to the timer to the inbox (T1). False: refused; the caller keeps it.
 static bool push(csched_timers *timers, csched_timer *timer, uint64_t deadline_ns)
 {
     uint64_t tick = timer->entry.tick = tick_of(deadline_ns);
@@ -256,8 +258,8 @@ csched_status csched_submit_every(csched_scheduler *scheduler, const csched_oper
 
 void csched_timer_release(csched_timer *timer) { unreference(timer); }
 
-// T5. Over the limit the thread is told again from time to time: whoever told it may be stopped. When, is for
-// the count alone to say: of the limit each may see another one.
+// T5. Above the limit the thread is signalled again from time to time: an earlier signaller may be stopped.
+// Only the count decides when, as threads may see different limits.
 static void note_cancelled(csched_timers *timers)
 {
     int64_t count = csched_fetch_add(&timers->cancelled, 1, relaxed) + 1;
@@ -286,8 +288,8 @@ bool csched_timer_cancel(csched_timer *timer)
     return true;
 }
 
-// For its holder: cancels a timer that has to wait no more, and gives it up. relaxed: what the last run wrote
-// came with the timer (P41).
+// Called by the holder of the stage's reference: cancels a timer that no longer has to wait, and drops the
+// reference. relaxed: the last run's writes came with the timer (P41).
 static void cancel_and_drop(csched_timer *timer, uint16_t seen)
 {
     if (csched_cas(&timer->state, &seen, CANCELLED, relaxed, relaxed)) { // T2
@@ -298,7 +300,7 @@ static void cancel_and_drop(csched_timer *timer, uint16_t seen)
 
 // MARK: Running again and again
 
-// The first of its times that is still to come.
+// The first of its times that is in the future.
 static uint64_t next_time(const repeating_timer *repeating)
 {
     uint64_t now = csched_now_ns();
@@ -334,7 +336,7 @@ static void run_repeating(void *context, void *unused, csched_disposition dispos
     } else if (csched_cas(&timer->state, &queued, RUNNING, relaxed, relaxed)) { // T2
         run_and_set_again(timer);
     } else {
-        unreference(timer); // cancelled, and told so
+        unreference(timer); // cancelled; the canceller has called the operation
     }
 }
 
@@ -348,7 +350,7 @@ static void keep(csched_timers *timers, csched_timer *timer)
 
 static bool drop_if_cancelled(csched_timers *timers, csched_timer *timer)
 {
-    // relaxed: it is not used any more, but freed (T1).
+    // relaxed: the timer is no longer used, only freed (T1).
     if (csched_load(&timer->state, relaxed) != CANCELLED) {
         return false;
     }
@@ -375,7 +377,7 @@ static void fire(csched_timers *timers, csched_timer *timer)
 {
     kind what = timer->kind;
     uint16_t pending = PENDING;
-    // relaxed: it decides; the fields came with the list (P41).
+    // relaxed: only the decision matters; the fields came with the list (P41).
     if (!csched_cas(&timer->state, &pending, what == REPEATING ? QUEUED : FIRED, relaxed, relaxed)) { // T2
         timers->dropped++;
         unreference(timer);
@@ -403,7 +405,7 @@ static void fire_due(csched_timers *timers)
     for (csched_wheel_entry *due; (due = csched_wheel_take(&timers->wheel, tick)) != NULL;) {
         for (csched_wheel_entry *next; due != NULL; due = next) {
             next = due->next;
-            __builtin_prefetch(next); // those of one tick lie anywhere in memory
+            __builtin_prefetch(next); // entries of one tick are scattered in memory
             timers->kept--;
             fire(timers, timer_of(due));
         }
@@ -422,7 +424,7 @@ static csched_wheel_entry *sort(csched_timers *timers, csched_wheel_entry *list,
     return list;
 }
 
-// T7. Only one list waits: a second burst is taken as a whole.
+// T7. Only one backlog is kept: a second burst is taken as a whole.
 static void take(csched_timers *timers)
 {
     timers->backlog = sort(timers, timers->backlog, CSCHED_TIMER_PIECE);

@@ -1,7 +1,6 @@
-// tuning.h - the constants that trade one cost for another, and decide about nothing else.
+// tuning.h - constants that trade one cost for another; correctness does not depend on them.
 //
-// A port may set each of them: where the explorer runs this source they are small, so that what is rare here
-// is common there.
+// A port may set each of them: under the explorer they are small, so that what is rare here is common there.
 
 #ifndef CSCHEDULER_TUNING_H
 #define CSCHEDULER_TUNING_H
@@ -18,19 +17,19 @@
 #define CSCHED_DEQUE_CAPACITY 256
 #endif
 
-/// The same, of a deque for operations of a priority, which many workers never have.
+/// Likewise, for a deque of high or background priority, which many workers never use.
 #ifndef CSCHED_RANKED_DEQUE_CAPACITY
 #define CSCHED_RANKED_DEQUE_CAPACITY 8
 #endif
 
-/// The jobs of one body that go where its worker takes the newest first (U4): as many as the branches of a
-/// tree of tasks have, and few enough that their order does not matter to a group.
+/// The number of jobs of one body that go to its worker's deque, newest first (U4): enough for the branches
+/// of a tree of tasks, and few enough that their order does not matter to a group.
 #ifndef CSCHED_BURST
 #define CSCHED_BURST 8
 #endif
 
-/// The most retired objects that are freed together, and how long they are let gather: each time costs a
-/// system call that interrupts all running threads.
+/// The most retired objects that are freed together, and how long they are allowed to gather: each collection
+/// costs a system call that interrupts all running threads.
 #ifndef CSCHED_COLLECTED_MOST
 #define CSCHED_COLLECTED_MOST 1024
 #endif
@@ -39,7 +38,7 @@
 #endif
 
 /// How far from the bottom of a deque thieves may take many at once (D3). Near it the owner would have to
-/// close the deque often, and a close costs a cache miss, and the order of one operation.
+/// close the deque often, and a close costs a cache miss, and takes one operation out of order.
 #ifndef CSCHED_OPEN_DISTANCE
 #define CSCHED_OPEN_DISTANCE 32
 #endif
@@ -56,27 +55,27 @@
 #ifndef CSCHED_FAIR_MOST
 #define CSCHED_FAIR_MOST 61
 #endif
-/// The same of a worker that has slept, or is new: what it runs next may take long.
+/// Likewise, for a worker that has slept, or is new: its next operations may take long.
 #ifndef CSCHED_FAIR_FIRST
 #define CSCHED_FAIR_FIRST 4
 #endif
-/// How long operations from outside wait while a worker has its own, roughly. A look costs a thousandth.
+/// Roughly how long operations from outside wait while a worker has its own. A look costs a thousandth of it.
 #ifndef CSCHED_FAIR_NS
 #define CSCHED_FAIR_NS UINT64_C(50000)
 #endif
-/// The fair turns of its own deque of which the oldest there has one.
+/// Of so many fair turns of a worker's own deque, one takes the oldest operation.
 #ifndef CSCHED_OWN_TURNS
 #define CSCHED_OWN_TURNS 4
 #endif
 
-/// The most operations of high priority in a row, while others wait (N4): so few that with a fair turn for
-/// every other row, background ones have theirs within CSCHED_FAIR_MOST.
+/// The most operations of high priority in a row, while others wait (N4): few enough that the background,
+/// which gets every other fair turn, gets it within CSCHED_FAIR_MOST.
 #ifndef CSCHED_HIGH_MOST
 #define CSCHED_HIGH_MOST (CSCHED_FAIR_MOST / 2 - 1)
 #endif
 
-/// Looks for what has a priority, of which one begins with the inboxes, one with the oldest of its own, and
-/// the rest with the newest (X4).
+/// Of so many looks for operations of a priority, one begins with the inboxes, one with the worker's own
+/// oldest, and the rest with its newest (X4).
 #ifndef CSCHED_RANKED_TURNS
 #define CSCHED_RANKED_TURNS 16
 #endif
@@ -89,18 +88,19 @@
 #define CSCHED_SENTRY_LAST_NS UINT64_C(1000000)
 #endif
 
-/// The watch looks after so long, then less and less often while nobody is blocked (W7).
+/// The watch looks after this time, then less and less often while no worker is blocked (W7).
 #ifndef CSCHED_WATCH_FIRST_NS
 #define CSCHED_WATCH_FIRST_NS UINT64_C(100000)
 #endif
 #ifndef CSCHED_WATCH_LAST_NS
 #define CSCHED_WATCH_LAST_NS UINT64_C(6400000)
 #endif
-/// A body is blocked that has run for this share of the time at most, since the look before (Z3).
+/// A body counts as blocked if it has run for at most this fraction (1/n) of the time since the previous look
+/// (Z3).
 #ifndef CSCHED_BLOCKED_SHARE
 #define CSCHED_BLOCKED_SHARE 4
 #endif
-/// Looks without need before the watch disarms itself, so that it need not be armed often.
+/// Needless looks before the watch disarms itself, so that it need not be armed often.
 #ifndef CSCHED_CALM_LOOKS
 #define CSCHED_CALM_LOOKS 8
 #endif
@@ -113,35 +113,35 @@
 #ifndef CSCHED_LOOKS
 #define CSCHED_LOOKS 4
 #endif
-/// The same of a join whose second branch was taken: two workers that divide a tree wait often for each
+/// Likewise, for a join whose second branch was taken: two workers that share a tree often wait for each
 /// other, and mostly not for long. With 4 looks W9 took 1.2 times as long on two CPUs.
 #ifndef CSCHED_JOIN_LOOKS
 #define CSCHED_JOIN_LOOKS 64
 #endif
 
-/// How long such a join sleeps before it says that it blocks.
+/// How long such a join sleeps before it announces that it blocks.
 #ifndef CSCHED_JOIN_NAP_NS
 #define CSCHED_JOIN_NAP_NS UINT64_C(200000)
 #endif
 
-/// A yield that takes so long has probably let another thread run (pace.c).
+/// A yield that takes this long has probably let another thread run (pace.c).
 #ifndef CSCHED_SLOW_YIELD_NS
 #define CSCHED_SLOW_YIELD_NS UINT64_C(2000)
 #endif
-/// A run of so many operations between two searches is worth a slow yield.
+/// A run of this many operations between two searches is worth a slow yield.
 #ifndef CSCHED_WORTHWHILE
 #define CSCHED_WORTHWHILE 4
 #endif
-/// Where the operations of a run take so long on average, no search yields: a sleep and a wake-up cost as
-/// much as one or two of them. More than half of so many runs have to say so.
+/// If the operations of a run take this long on average, no search yields: a sleep and a wake-up cost as much
+/// as one or two of them. More than half of the last CSCHED_SLOW_RUNS runs have to be that slow.
 #ifndef CSCHED_SLOW_OPERATION_NS
 #define CSCHED_SLOW_OPERATION_NS UINT64_C(2000)
 #endif
 #ifndef CSCHED_SLOW_RUNS
 #define CSCHED_SLOW_RUNS 7
 #endif
-/// The searches without a yield after a slow one: at first, and at most. The next yield may cost a slice of
-/// the kernel's, 3 ms: it is to be one of many searches.
+/// The searches without a yield after a slow one: at first, and at most. The next yield may cost a kernel
+/// slice, 3 ms: it is to be spread over many searches.
 #ifndef CSCHED_HASTY_FIRST
 #define CSCHED_HASTY_FIRST 64
 #endif
@@ -149,7 +149,8 @@
 #define CSCHED_HASTY_MOST 16384
 #endif
 
-/// Leaves kept back, and enters in advance (X2). Both still count against CSCHED_COMPLETION_MAX.
+/// The most leaves held back, and the number of enters made in advance (X2). Both still count against
+/// CSCHED_COMPLETION_MAX.
 #ifndef CSCHED_DEBT_MOST
 #define CSCHED_DEBT_MOST 1024
 #endif
@@ -162,35 +163,35 @@
 #define CSCHED_SWEEP_LEAST 64
 #endif
 
-/// The operations that a drain of a lane runs before it lets others have the worker (L3).
+/// The operations that a drain of a lane runs before it yields the worker (L3).
 #ifndef CSCHED_TURN
 #define CSCHED_TURN 64
 #endif
 
-/// The nodes of a region of children, but the first: a page with its header.
+/// The nodes of each region of children except the first: with the header, a page.
 #ifndef CSCHED_CHILDREN_MORE
 #define CSCHED_CHILDREN_MORE 63
 #endif
 
-/// A tick of the timers is 2^this nanoseconds, 33 us: by so much they may be late, and no more often they
-/// wake their thread.
+/// A tick of the timers is 2^this nanoseconds, 33 us: they may be late by that much, and wake their thread no
+/// more often.
 #ifndef CSCHED_TICK_SHIFT
 #define CSCHED_TICK_SHIFT 15
 #endif
-/// A level of their wheel has 2^this slots. A timer moves once for each level below its own: one of half a
-/// minute twice.
+/// A level of the timers' wheel has 2^this slots. A timer moves once for each level below its own: a timer of
+/// half a minute, twice.
 #ifndef CSCHED_WHEEL_BITS
 #define CSCHED_WHEEL_BITS 8
 #endif
-/// The timers that are sorted before their thread looks at the time again (T7), and the cancelled ones that
-/// are kept in any case (T5).
+/// The number of timers that are sorted before their thread reads the clock again (T7), and of cancelled ones
+/// that are kept in any case (T5).
 #ifndef CSCHED_TIMER_PIECE
 #define CSCHED_TIMER_PIECE 256
 #endif
 #ifndef CSCHED_TIMER_SWEEP_LEAST
 #define CSCHED_TIMER_SWEEP_LEAST 1024
 #endif
-/// How long a timer waits that found no memory for its submission: 1 ms.
+/// How long a timer waits whose submission found no memory: 1 ms.
 #ifndef CSCHED_TIMER_RETRY_TICKS
 #define CSCHED_TIMER_RETRY_TICKS 32
 #endif

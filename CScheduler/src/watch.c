@@ -1,45 +1,46 @@
-// watch.c - seats, and who replaces a worker that blocks.
+// watch.c - seats, and the replacement of workers that block.
 //
-// A scheduler has as many seats as it was given workers. A worker needs one to look for work. When a body
-// blocks, the watch gives the seat of its worker to another one, out of the reserve or hired for that; the
-// one that blocked goes on with its body without a seat, and into the reserve when that has returned.
+// A scheduler has as many seats as configured workers. A worker needs a seat to search for work. When a body
+// blocks, the watch gives the seat of its worker to another one, from the reserve or newly hired. The blocked
+// worker finishes its body without a seat, and then goes into the reserve.
 //
-//   Z1  A seat is one word of its worker. While the worker looks or sleeps (LOOKING) nobody else changes it
-//       but to add LEAVING; while it is inside a body, the watch may take it by a compare-exchange. So a
-//       worker that enters a search by one knows whether it has a seat, and keeps it; no two have the same.
-//   Z2  A body says that it blocks by ANNOUNCED, in the same word. Only then the worker's place among those
-//       that are awake goes to the new one: it knows that it has no seat when it goes on, and does not use
-//       its deque any more (submit.c, U5). A worker that is found blocked and has not said so does not know;
-//       it stays counted as awake, and the sentry looks after its deque as long as that lasts.
-//   Z3  What is taken for blocked is so only probably: a worker that has executed nothing between two looks
-//       of the watch, and has announced that it blocks, or sleeps in the kernel and has slept for most of the
-//       time since the look before. (A long body that waits for a page as the watch looks is not blocked. So
-//       it was with a task that made a million others: it was replaced in every second run, and as the spare
-//       thread ended, the allocator gave its memory back, and all of it was faulted in anew.) A mistake costs
-//       a thread that runs too many until the end of that body.
-//   Z4  Seats are given and taken under `lifecycle`, by the watch and by resizes alone; only a worker that
-//       leaves for good gives its own back, as the last step before its thread ends.
-//   Z5  The reserve is the workers whose `recall` says so. They rest in the sense of X6. The watch lets them
-//       go, and joins them, when none was needed for CSCHED_RESERVE_NS.
-//   W7  While nobody looks and nobody sleeps, the watch is armed, which is to look again within
-//       CSCHED_WATCH_LAST_NS. The worker that was the last to look arms it, before it runs what it found. The
-//       watch disarms itself when a worker sleeps, whom a submission would wake. (P28) So an idle scheduler
-//       is silent: no timer, no poll. A worker that falls asleep in a crowd arms it, too (W9), for two of its
-//       looks where no other operation follows.
+//   Z1  A seat is one word of its worker. While the worker searches or sleeps (LOOKING), other threads change
+//       the word only to add LEAVING. While it is inside a body, the watch may take the seat by a
+//       compare-exchange. A worker enters a search by a compare-exchange, too, so it knows whether it has a
+//       seat, and keeps it. No two workers have the same seat.
+//   Z2  A body announces that it blocks by ANNOUNCED, in the same word. Only then does the worker's place
+//       among the awake ones pass to the new worker: when the blocked worker continues, it knows that it has
+//       no seat, and no longer uses its deque (submit.c, U5). A worker found blocked without an announcement
+//       does not know. It stays counted as awake, and the sentry looks after its deque meanwhile.
+//   Z3  A worker is considered blocked, probably rightly, if it has executed nothing between two looks of the
+//       watch, and either has announced that it blocks, or sleeps in the kernel and has slept for most of the
+//       time since the previous look. (A long body that waits for a page at the moment of the look is not
+//       blocked. A task that created a million others used to be replaced in every second run; when the spare
+//       thread ended, the allocator returned its memory, and all of it had to be faulted in again.) A mistake
+//       costs one running thread too many until the end of that body.
+//   Z4  Seats are given and taken under `lifecycle`, by the watch and by resizes only. The exception is a
+//       worker that leaves for good: it returns its own seat, as the last step before its thread ends.
+//   Z5  The reserve consists of the workers whose `recall` is IN_RESERVE. They rest in the sense of X6. The
+//       watch dismisses and joins them when none was needed for CSCHED_RESERVE_NS.
+//   W7  While no worker searches and none sleeps, the watch is armed: it looks again within
+//       CSCHED_WATCH_LAST_NS. The last worker to search arms it, before it runs what it found. The watch
+//       disarms itself when a worker sleeps that a submission would wake. (P28) So an idle scheduler is
+//       silent: no timer, no poll. A worker that falls asleep in a crowd arms the watch, too (W9), for two
+//       looks if no other operation follows.
 //
 // Orderings:
 //   P28  found: sleepers, then state <-> disarm: state, then sleepers and searching; all seq_cst.
-//   P29  announce: seat, and where anything is left the fence of P31 <-> the new worker: its bit, then the
-//        depth. What the blocked body has pushed. An end of the announcement: seat (acquire).
-//   P31  a push of a worker that is away: bottom, a fence, then searching and sleepers <-> a worker that
-//        falls asleep: its bit, then the depth and whose it is; all seq_cst. As W1: such a deque has nobody
-//        else who looks after it.
+//   P29  announce: seat, and, if operations are left, the fence of P31 <-> the new worker: its bit, then the
+//        depth. Publishes what the blocked body has pushed. The end of an announcement: seat (acquire).
+//   P31  a push by a worker that is away: bottom, a fence, then searching and sleepers <-> a worker that
+//        falls asleep: its bit, then the depth and the owner's seat; all seq_cst. As W1: no other worker
+//        looks after such a deque.
 //   P30  give: seat, then recall (release) -> the new worker: recall (acquire).
 //   P45  reserve: recall, then state <-> disarm, and the end: state, then recall; all seq_cst. So a worker
-//        that comes late, as its seat was taken when it was about to leave, sees the end, or is seen and let
-//        go.
+//        that goes into reserve late, because its seat was taken when it was about to leave, either sees the
+//        end, or is seen and dismissed.
 //
-// Sources: Go's sysmon, which hands the processor of a blocked thread to another thread; the managed blocker
+// Sources: Go's sysmon, which passes the processor of a blocked thread to another thread; the managed blocker
 // of Java's ForkJoinPool; tokio's block_in_place.
 
 #include "watch.h"
@@ -50,7 +51,7 @@
 #include "scheduler_internal.h"
 #include "tuning.h"
 
-// DROWSY: armed, and asleep for so long that a body that blocks had better wake it.
+// DROWSY: armed, but asleep with so long a timeout that a body that blocks should wake it.
 enum { NONE, DORMANT, ARMED, DROWSY, ENDING };
 
 void csched_watch_init(csched_watch *watch, uint32_t limit)
@@ -64,8 +65,8 @@ void csched_watch_init(csched_watch *watch, uint32_t limit)
     watch->replaced_at_ns = 0;
 }
 
-// relaxed: whoever arms has looked at the state before, with the order of P28 and P45, and an exchange reads
-// the newest. Nothing is told by it but to look.
+// relaxed: the arming thread has already read the state with the order of P28 and P45, and an exchange reads
+// the newest value. It publishes nothing; it only makes the watch look.
 static void change(csched_watch *watch, uint32_t from, uint32_t to)
 {
     if (csched_cas(&watch->state, &from, to, relaxed, relaxed)) {
@@ -73,7 +74,7 @@ static void change(csched_watch *watch, uint32_t from, uint32_t to)
     }
 }
 
-// Returns the state as it was before.
+// Returns the previous state.
 static uint32_t arm(csched_watch *watch)
 {
     uint32_t state = csched_load(&watch->state, seq_cst); // P28, P45
@@ -92,8 +93,8 @@ void csched_watch_hurry(csched_watch *watch)
     }
 }
 
-// A watch that sleeps without a limit has to see to it that the reserve goes in time. If its end comes after
-// this look, it looks at the reserve after that (P45).
+// A watch that sleeps without a timeout is woken, so that it dismisses the reserve in time. If its end comes
+// after this read, csched_watch_end looks at the reserve after that (P45).
 bool csched_watch_note_reserve(csched_watch *watch) { return arm(watch) != ENDING; }
 
 // MARK: The reserve
@@ -119,7 +120,7 @@ static void warn_of_limit(csched_scheduler *scheduler)
 {
     csched_watch *watch = &scheduler->watch;
     if (watch->is_exhausted) {
-        return; // still
+        return; // already reported
     }
     watch->is_exhausted = true;
     if (csched_fetch_add(&watch->exhausted, 1, relaxed) == 0) {
@@ -143,7 +144,7 @@ static bool is_limit_reached(const csched_scheduler *scheduler)
     return unseated >= scheduler->watch.limit;
 }
 
-// One that has no seat; NULL: the limit, or the system, has no more.
+// A worker without a seat. NULL: the limit is reached, or memory or threads are exhausted.
 static csched_worker *find_spare(csched_scheduler *scheduler)
 {
     csched_worker *spare = find_in_reserve(csched_load(&scheduler->crew, relaxed));
@@ -160,7 +161,7 @@ static csched_worker *find_spare(csched_scheduler *scheduler)
 
 static void dismiss_reserve(csched_scheduler *scheduler)
 {
-    scheduler->watch.replaced_at_ns = csched_now_ns(); // in a while, the next ones
+    scheduler->watch.replaced_at_ns = csched_now_ns(); // the next ones: an interval later
     pthread_mutex_lock(&scheduler->lifecycle);
     csched_worker *spare;
     while ((spare = find_in_reserve(csched_load(&scheduler->crew, relaxed))) != NULL) {
@@ -170,7 +171,7 @@ static void dismiss_reserve(csched_scheduler *scheduler)
     pthread_mutex_unlock(&scheduler->lifecycle);
 }
 
-// Whether there is a worker to let go, or to join.
+// Whether there is a worker to dismiss, or to join.
 static bool has_reserve(csched_scheduler *scheduler)
 {
     bool found = false;
@@ -198,7 +199,7 @@ static bool anything_waits(csched_scheduler *scheduler, const csched_crew *crew)
     return waits;
 }
 
-// Z3. Looks again, in any case: the next look asks what came after this one.
+// Z3. Records this look in any case: the next look compares with it.
 static bool is_blocked(csched_worker *worker, uint32_t seat)
 {
     int32_t id = csched_load(&worker->kernel_id, relaxed);
@@ -222,7 +223,7 @@ static bool replace(csched_scheduler *scheduler, csched_worker *worker, uint32_t
     bool announced = (seat & CSCHED_SEAT_ANNOUNCED) != 0;
     uint32_t none = announced ? CSCHED_UNSEATED : CSCHED_UNSEATED_AWAKE;
     if (spare == NULL || !csched_cas(&worker->seat, &seat, none, seq_cst, relaxed)) { // P29, P31
-        return false; // it goes on: the spare stays in reserve
+        return false; // it continues: the spare stays in reserve
     }
     csched_idle_stir(&scheduler->idle);
     if (!announced) {
@@ -236,8 +237,9 @@ static bool replace(csched_scheduler *scheduler, csched_worker *worker, uint32_t
     return true;
 }
 
-// Looks at all who are inside a body. `patient`: for long, so that even a seat for which nothing waits is
-// given away, and its new holder sleeps where submissions find it. Returns whether somebody was replaced.
+// Looks at all workers inside a body. `patient`: they have been there for long, so a seat is given away even
+// if nothing waits, and its new holder sleeps where submissions find it. Returns whether a worker was
+// replaced.
 static bool look(csched_scheduler *scheduler, bool patient)
 {
     pthread_mutex_lock(&scheduler->lifecycle); // Z4
@@ -246,7 +248,7 @@ static bool look(csched_scheduler *scheduler, bool patient)
     csched_reclaim_exit();
     bool replaced = false;
     uint32_t count = csched_load(&scheduler->crew, relaxed)->count;
-    for (uint32_t position = 0; position < count; position++) { // those that are hired come behind them
+    for (uint32_t position = 0; position < count; position++) { // newly hired ones come after them
         csched_worker *worker = csched_load(&scheduler->crew, relaxed)->workers[position];
         uint32_t seat = csched_load(&worker->seat, relaxed);
         if (csched_is_seated(seat) && (seat & (CSCHED_SEAT_LOOKING | CSCHED_SEAT_LEAVING)) == 0 &&
@@ -258,14 +260,14 @@ static bool look(csched_scheduler *scheduler, bool patient)
     return replaced;
 }
 
-// Whether a submission would find somebody to wake, or somebody looks.
+// Whether a submission would find a worker to wake, or a worker searches.
 static bool is_attended(const csched_idle *idle)
 {
     return csched_idle_has_sleepers_now(idle) || csched_load(&idle->searching, seq_cst) != 0; // P28
 }
 
-// W9. Returns whether it owes another look: it has come on guard, or something waits, and the worker that was
-// woken for that may stop. Operations that a suspension keeps back count for nothing.
+// W9. Returns whether the watch owes another look: it has just come on guard, or something waits and the
+// worker woken for it may be stopped. Operations held back by a suspension do not count.
 static bool stand_guard(csched_scheduler *scheduler, bool on, bool owes)
 {
     bool was_on = csched_idle_guard(&scheduler->idle, on);
@@ -276,7 +278,7 @@ static bool stand_guard(csched_scheduler *scheduler, bool on, bool owes)
            csched_submit_wake_if_any_waits(scheduler);
 }
 
-// False: nobody would find what waits, so it goes on.
+// False: no worker would find what waits, so the watch continues.
 static bool fall_silent(csched_scheduler *scheduler)
 {
     csched_watch *watch = &scheduler->watch;
@@ -289,7 +291,7 @@ static bool fall_silent(csched_scheduler *scheduler)
     return false;
 }
 
-// Looks, less and less often, until a worker sleeps. W7
+// W7. Looks, less and less often, until a worker sleeps.
 static void watch_until_calm(csched_scheduler *scheduler)
 {
     csched_watch *watch = &scheduler->watch;
@@ -325,7 +327,7 @@ static void watch_until_calm(csched_scheduler *scheduler)
             dismiss_reserve(scheduler);
         }
         calm = attended && !owes ? calm + 1 : 0;
-        // In a crowd it is armed for each operation that comes alone, and need not stay for that.
+        // In a crowd the watch is armed for each operation that comes alone, and need not stay for that.
         uint64_t rest;
         bool is_over = crowded && calm != 0 && csched_idle_is_quiet(&scheduler->idle, &rest);
         if (is_over || calm >= CSCHED_CALM_LOOKS) {

@@ -3,10 +3,11 @@
 // A tick is a number in base CSCHED_WHEEL_SLOTS. An entry is at the level of the highest digit in which its
 // tick differs from `now`, in the slot of that digit.
 //
-//   H1  At every level, each occupied slot lies behind the digit of `now`, and what is in it agrees with
-//       `now` in all higher digits. So the first occupied slot of the lowest level that has one comes first.
-//   H2  `now` moves to the beginning of that slot at most, so H1 stays true. What was in the slot then
-//       differs from `now` at a lower level, or not at all: it is moved, once for each level at most, or due.
+//   H1  At every level, each occupied slot lies after the digit of `now`, and its entries agree with `now` in
+//       all higher digits. So the first occupied slot of the lowest level that has one comes first.
+//   H2  `now` moves at most to the beginning of that slot, so H1 stays true. The entries of the slot then
+//       differ from `now` at a lower level, or not at all: they are moved, at most once for each level, or
+//       due.
 //
 // Source: Varghese, Lauck: Hashed and Hierarchical Timing Wheels (SOSP 1987), scheme 7.
 

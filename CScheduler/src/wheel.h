@@ -1,6 +1,7 @@
-// wheel.h - hierarchical timing wheel: what is due at a tick, among any number, in constant time.
+// wheel.h - hierarchical timing wheel: finds what is due at a tick, among any number of entries, in constant
+// time.
 //
-// One thread's own: no access here is shared. Contracts stand here, the argument (H1..) in wheel.c.
+// Owned by one thread: no access is shared. Contracts are stated here, the argument (H1..) in wheel.c.
 
 #ifndef CSCHEDULER_WHEEL_H
 #define CSCHEDULER_WHEEL_H
@@ -30,13 +31,13 @@ typedef struct {
 
 void csched_wheel_init(csched_wheel *wheel, uint64_t now);
 void csched_wheel_insert(csched_wheel *wheel, csched_wheel_entry *entry);
-/// Moves the wheel on towards the tick `now`, which never goes back, and takes entries whose ticks have come;
-/// NULL: no more of them.
+/// Advances the wheel towards the tick `now`, which never decreases, and takes entries that are due. NULL: no
+/// more of them.
 csched_wheel_entry *csched_wheel_take(csched_wheel *wheel, uint64_t now);
-/// The tick at which the wheel has to be moved on: no later than that of the first entry. UINT64_MAX: there
+/// The tick at which the wheel has to be advanced: no later than that of the first entry. UINT64_MAX: there
 /// is none.
 uint64_t csched_wheel_next(const csched_wheel *wheel);
-/// Leaves only those entries for which `keeps` says so.
+/// Keeps only the entries for which `keeps` returns true.
 void csched_wheel_filter(csched_wheel *wheel, bool (*keeps)(csched_wheel_entry *entry, void *context),
                          void *context);
 

@@ -1,54 +1,57 @@
 // worker.c - what a worker's thread does: take, run, count, search, sleep, wait, and be replaced.
 //
-//   X1  An operation is run by the thread that took it out of an inbox or a deque, at once, or after it has
-//       been in that thread's own deque: between a take and a push it is in nobody else's reach and in no
-//       second place.
-//   X2  Leaves are paid in instalments: a worker that runs operations of one counter in a row keeps them back
-//       as a debt. What its bodies submit to the same counter is set against the debt, and without one it
-//       enters many in advance, which are a debt until they are used. The debt is paid before the worker runs
-//       an operation of another counter, searches, or waits, and then names no counter. While it runs an
-//       operation of that counter, the counter could not have reached zero anyway; so a debt never delays a
-//       completion.
-//   X3  running goes from 0 to 1 before control is read for the first body, and stays there until no body
-//       follows. suspend changes control, then its caller reads running. So after suspend returned, a worker
-//       that does not show as running starts nothing. (P19)
+//   X1  An operation is run by the thread that took it out of an inbox or a deque: either at once, or after
+//       it has been in that thread's own deque. Between a take and a push no other thread can reach it, and
+//       it is stored nowhere else.
+//   X2  Leaves are paid in instalments: a worker that runs operations of one counter in a row accumulates
+//       their leaves as a debt. Enters for what its bodies submit to the same counter are offset against the
+//       debt. When the debt is 0, the worker enters many in advance; the unused ones are its debt. The debt
+//       is paid before the worker runs an operation of another counter, searches, or waits, and then names no
+//       counter. While the worker runs an operation of that counter, the counter could not reach zero anyway,
+//       so a debt never delays a completion.
+//   X3  running goes from 0 to 1 before control is read for the first body, and stays 1 until no body
+//       follows. suspend changes control, then its caller reads running. So after suspend has returned, a
+//       worker whose running is 0 starts nothing. (P19)
 //   X4  Fairness: every fair_interval operations (about CSCHED_FAIR_NS, at most CSCHED_FAIR_MOST) a worker
-//       has a fair turn: it looks into the inboxes first; in its own deque first, when the last fair turn
-//       found something there. Of its own it takes the oldest in one of CSCHED_OWN_TURNS such turns, else the
-//       newest: a tree whose nodes take long would fill the memory otherwise. So neither endless local work
-//       nor an operation that submits itself starves anything older. A worker that has slept, as a new one,
-//       begins with short intervals, which may double.
-//       From the inboxes it takes no more then than it has run since the last fair turn: or what it took
-//       before would pile up below what is newer. (So it was with operations of 12 us and more. Children of
-//       a task group of 100,000, 15 us each, took 103 us each instead of 17: U4.)
-//   X5  Bodies run outside read sections, locks and state changes; what a body sees of its worker is
-//       consistent.
-//   X6  The last worker that falls asleep in a sealed scheduler ends it. It sees SEALED, then that all
-//       workers rest: they sleep, or are about to, outside of all bodies and callbacks, and with nothing in
-//       their deques; or they have gone, or are in reserve, or on the way there, past their last operation,
-//       and have handed over what they had. Then it sees all inboxes empty, and after that the same rest of
-//       all: none has stirred meanwhile. So all inboxes were closed and empty, every deque is empty, and no
-//       body runs that could submit. A look at the inboxes before the rest of all does not say so: a
-//       worker on its way into the reserve hands over, and rests at once (P59). Where an inbox is not empty
-//       after all, the append has woken a worker, and that one will be the last one later; so will one that
-//       took the last operation in between, since it does not rest (P8). A worker that falls asleep under a
-//       suspension, with what it put back, does not rest either: the end of the suspension wakes it. The
-//       others are woken for the end: what their observers submit then, each of them runs before it goes.
-//   X7  A body that waits runs on its stack only what belongs to its wait: operations of the counter, or
-//       branches of the branch that was taken. What it waits for could not end without these, so whatever
-//       lock the body holds, they need it in every order. When nothing of it is in reach the thread sleeps,
-//       and says so (Z2).
-//   X8  A body that consists of several, the steps of a cascade or the children of a range, goes on with the
-//       next one in its place as long as a worker would take it next: until the next fair turn (X4), under no
-//       suspension (X3), with its seat, nothing of high priority waiting, and nobody on its stack who waits.
-//       What it has in hand while others' code runs is as a lone operation in its deque (W5): the sentry
-//       takes it from one that does not come back for it, and the worker itself lays it down before it waits.
+//       has a fair turn: it takes from the inboxes first, or from its own deque first if the last fair turn
+//       found something in the inboxes. From its own deque it takes the oldest in one of CSCHED_OWN_TURNS
+//       such turns, else the newest: otherwise a tree of long-running nodes would fill the memory. So neither
+//       endless local work nor an operation that resubmits itself starves older operations. A new worker, and
+//       one that has slept, begins with short intervals, which may double each time. In a fair turn it takes
+//       no more from the inboxes than it has run since the last one; otherwise earlier takes would pile up in
+//       its deque below newer operations. (That happened with operations of 12 us and more: the 100,000
+//       children of a task group, 15 us each, took 103 us each instead of 17: U4.)
+//   X5  Bodies run outside read sections, locks and state changes; a body sees a consistent state of its
+//       worker.
+//   X6  The last worker that falls asleep in a sealed scheduler stops it. It reads SEALED, then checks that
+//       all workers rest. A worker rests when it sleeps, or is about to, outside any body or callback and
+//       with empty deques; or when it has exited, is in reserve, or is on its way there, past its last
+//       operation and after handing off its deques. Then it checks that all inboxes are empty, and finally
+//       that the same rest still holds: no worker has stirred meanwhile. So all inboxes were closed and
+//       empty, every deque is empty, and no body runs that could submit. Checking the inboxes before the rest
+//       would not be enough: a worker on its way into the reserve hands off its operations, and rests at once
+//       (P59). If an inbox is not empty after all, the append has woken a worker, which will be the last one
+//       later. The same holds for a worker that took the last operation in between, since it does not rest
+//       (P8). A worker that falls asleep under a suspension, with operations it put back, does not rest
+//       either: the end of the suspension wakes it. The other workers are woken to exit; before that, each
+//       runs what its observer submits.
+//   X7  A waiting body runs on its stack only what belongs to its wait: operations of the counter, or
+//       branches of the branch that was taken. The wait could not end without these, so if one of them needs
+//       a lock that the body holds, it needs it in every order. When none of them is in reach, the thread
+//       announces that it blocks, and sleeps (Z2).
+//   X8  A composite body (the steps of a cascade, or the children of a range) continues with its next part
+//       directly, as long as its worker would take that part next anyway: until the next fair turn (X4), not
+//       suspended (X3), still seated, nothing of high priority waiting, and no waiting body below it on the
+//       stack. The part it holds in hand while user code runs counts as a lone operation in its deque (W5):
+//       the sentry takes it from a worker that does not come back for it, and the worker itself pushes it
+//       before it waits.
 //
 // Orderings:
 //   P59  hand over: the append, then busy (leave) -> end: busy, then the inboxes. All seq_cst.
 //   P19  show_running: running, a fence, then control <-> suspend: control, then running (statistics), both
 //        seq_cst. One fence is enough for a whole row of bodies: either it comes before the suspension, and
-//        running is seen, or control is. Back to 0 with release: who sees it sees what the bodies wrote.
+//        running is seen, or control is. Back to 0 with release: a thread that reads the 0 sees the bodies'
+//        writes.
 
 #include "worker.h"
 
@@ -65,15 +68,15 @@
 #include "tuning.h"
 #include "watch.h"
 
-// A wait runs operations on its stack as long as this much is left.
+// A wait runs nested operations only while this much of the stack is left.
 enum { STACK_RESERVE = 256 * 1024 };
 
-// ENDED: it is to leave, or the scheduler has stopped. UNSEATED: another worker has its seat.
+// ENDED: the worker is to leave, or the scheduler has stopped. UNSEATED: another worker has its seat.
 typedef enum { FOUND, ENDED, UNSEATED } outcome;
 
 csched_thread_local csched_worker *self;
 
-// Written before there is a worker.
+// Written before the first worker exists.
 static uint64_t fair_ns = CSCHED_FAIR_NS;
 
 void csched_fair_by_count(void) { fair_ns = UINT64_MAX; }
@@ -97,7 +100,7 @@ static bool make_deques(csched_worker *worker, csched_reclaim *domain)
     return true;
 }
 
-// X4. Nothing is known of what it runs next.
+// X4. Nothing is known about the cost of its next operations.
 static void restart_fair_interval(csched_worker *worker)
 {
     worker->until_fair = worker->fair_interval = CSCHED_FAIR_FIRST;
@@ -206,7 +209,7 @@ static bool push_ranked(csched_worker *worker, const csched_operation *operation
     if (priority == CSCHED_PRIORITY_HIGH) {
         wake_after_push(worker, deque);
     } else if (!csched_is_suspended(csched_load(&scheduler->control, relaxed))) {
-        csched_idle_after_submit(&scheduler->idle); // a resume behind the fence wakes everybody
+        csched_idle_after_submit(&scheduler->idle); // a resume after the fence wakes all workers
     }
     return true;
 }
@@ -297,8 +300,8 @@ static void put_back(csched_worker *worker, const csched_operation *operation, c
 
 static bool is_fork(const csched_operation *operation) { return operation->run == csched_join_run_second; }
 
-// Makes room among what was dug out: it goes to the thread's inbox, the oldest first. Forks stay: they belong
-// to joins of this stack. False: nothing could go.
+// Makes room in `above`: moves its operations to the thread's inbox, oldest first, except forks, which belong
+// to joins on this stack. False: nothing was moved.
 static bool send_away(csched_worker *worker, csched_operation *above, size_t *number,
                       csched_priority priority)
 {
@@ -348,9 +351,9 @@ static bool dig_below(csched_worker *worker, csched_priority priority,
     return found;
 }
 
-// Takes the newest operation of its own, of a priority, that is `wanted`, also from below a few others: what
-// a branch has submitted, or what a pop took from the other end (D4); what is more than a few goes to the
-// inbox.
+// Takes the newest operation that is `wanted` from the worker's own deque of a priority, even from below a
+// few others: operations that a branch has submitted, or one that a pop took from the other end (D4). If
+// there are more than a few, they go to the inbox.
 static csched_always_inline bool dig(csched_worker *worker, csched_priority priority,
                                      bool (*wanted)(const void *context, const csched_operation *operation),
                                      const void *context, csched_operation *operation)
@@ -368,7 +371,7 @@ static bool is_second(const void *fork, const csched_operation *operation)
 bool csched_worker_take_back(csched_worker *worker, const void *fork)
 {
     csched_operation second;
-    // N5. Mostly the newest: so the priority is read again, not kept, for what is not.
+    // N5. The fork is mostly the newest. So the priority is not kept for the other case, but read again.
     if (!csched_deque_pop(&worker->deque[worker->priority], &second) ||
         (csched_unlikely(!is_second(fork, &second)) &&
          !dig_below(worker, worker->priority, is_second, fork, &second))) {
@@ -406,7 +409,7 @@ static csched_always_inline void call(const csched_operation *operation)
     }
 }
 
-// Runs an operation, or puts it back because notifications come first: they may wait for it.
+// Runs an operation, or puts it back when notifications have to run first: they may wait for it.
 static void run(csched_worker *worker, const csched_operation *operation, uint32_t control)
 {
     if (worker->debt_counter != operation->counter || worker->debt >= CSCHED_DEBT_MOST) {
@@ -433,12 +436,12 @@ static void run(csched_worker *worker, const csched_operation *operation, uint32
         count(&worker->executed, 1);
     }
     if (operation->counter != NULL) {
-        worker->debt_counter = operation->counter; // a wait inside the body has paid, and names none
+        worker->debt_counter = operation->counter; // a wait inside the body has paid, and cleared it
         worker->debt++;
     }
 }
 
-// Keeps the first of a batch in hand and the rest in the deque, so that they are popped in their order.
+// Returns the first of a batch, and pushes the rest so that they are popped in order.
 static void keep(csched_worker *worker, csched_operation *batch, size_t number, csched_operation *operation)
 {
     *operation = batch[0];
@@ -465,7 +468,8 @@ static size_t take_from_inboxes(csched_worker *worker, csched_priority priority,
     return number;
 }
 
-// Gives back the places of taken operations, which wait no more. Outside the read section: may wake threads.
+// Returns the places of taken operations to the capacity. Called outside the read section: it may wake
+// threads.
 static void give_places_back(csched_worker *worker)
 {
     if (worker->places != 0) {
@@ -486,9 +490,9 @@ static size_t take_in_hand(csched_worker *worker, csched_worker *victim, csched_
     return 1;
 }
 
-// Thieves begin at a random worker, so that they do not all ask the same one. `patient`: the sentry slept
-// since it noted what everybody had executed, and takes lone operations of those who have executed nothing
-// more (W5).
+// Thieves begin at a random worker, so that they do not all try the same victim. `patient`: the sentry has
+// slept since it noted how much each worker had executed, and takes lone operations of workers that have
+// executed nothing since (W5).
 static size_t take_from_workers(csched_worker *worker, csched_priority priority, csched_operation *batch,
                                 size_t room, bool patient)
 {
@@ -527,8 +531,8 @@ static size_t take_from_workers(csched_worker *worker, csched_priority priority,
     return 0;
 }
 
-// W5. What is left in the inboxes may have counted on this worker alone. W7: nobody may be left who would
-// come for what this worker leaves.
+// W5. A submission left in the inboxes may have relied on this worker alone. W7: perhaps no worker is left to
+// come for what this one leaves.
 static void stop_searching(csched_worker *worker)
 {
     csched_scheduler *scheduler = worker->scheduler;
@@ -565,13 +569,13 @@ static bool take_elsewhere(csched_worker *worker, csched_operation *operation, b
     if (number == 0) {
         return false;
     }
-    stop_searching(worker); // before the push, which wakes others only if nobody searches
+    stop_searching(worker); // before the push, which wakes a worker only if none searches
     keep(worker, batch, number, operation);
     return true;
 }
 
-// One: of its own newest, an inbox's, and its own oldest, so that nothing newer starves what is older (X4);
-// else another worker's.
+// Takes one operation: by turns its own newest, one of an inbox, and its own oldest, so that newer operations
+// do not starve older ones (X4); else one of another worker.
 static bool look_for_ranked(csched_worker *worker, csched_priority priority, bool patient,
                             csched_operation *operation)
 {
@@ -605,7 +609,7 @@ static bool look_for_ranked(csched_worker *worker, csched_priority priority, boo
     return taken;
 }
 
-// N3. On a worker that shows as running.
+// N3. Called with `running` set.
 static bool take_ranked(csched_worker *worker, csched_priority priority, bool patient,
                         csched_operation *operation)
 {
@@ -635,7 +639,7 @@ static void make_next_fair(csched_worker *worker)
     worker->until_fair = 1;
 }
 
-// N4. The row ends where a look finds none.
+// N4. The row ends when a look finds none.
 static bool take_high(csched_worker *worker, csched_operation *operation)
 {
     if (worker->high_row == CSCHED_HIGH_MOST) {
@@ -678,7 +682,7 @@ void csched_turn_was_void(void)
     }
 }
 
-// X4. As many operations as take fair_ns; twice the last interval at most: the next may take longer.
+// X4. As many operations as take fair_ns, but at most twice the last interval: the next ones may take longer.
 static void begin_fair_interval(csched_worker *worker, bool background)
 {
     uint64_t now_ns = csched_now_ns();
@@ -732,8 +736,8 @@ static bool take_fairly(csched_worker *worker, csched_operation *operation)
     return true;
 }
 
-// Takes operations that bodies of this worker have submitted in order (U4), from the worker's own inbox: no
-// look at the others', and no pause for the threads that fill it.
+// Takes operations that this worker's bodies have submitted in order (U4), from the worker's own inbox. Reads
+// no other inbox, and needs no pause for submitters.
 static size_t take_in_order(csched_worker *worker, csched_priority priority, csched_operation *batch,
                             size_t room)
 {
@@ -768,8 +772,8 @@ static bool take_own(csched_worker *worker, csched_operation *operation)
 }
 
 // Whether a worker that is about to sleep has to stay awake. `control` was read after its announcement,
-// seq_cst as all the looks here: W1. Not whether it is to leave: whoever says so wakes this very worker,
-// asleep or not yet, and it does not sleep then, but looks for that again.
+// seq_cst like all reads here: W1. LEAVING is not checked: the thread that sets it then wakes this very
+// worker, asleep or not yet, so the worker does not sleep, and checks the flag again.
 static bool anything_to_do(csched_worker *worker, uint32_t control)
 {
     csched_scheduler *scheduler = worker->scheduler;
@@ -777,7 +781,7 @@ static bool anything_to_do(csched_worker *worker, uint32_t control)
         return true;
     }
     if (csched_is_suspended(control)) {
-        return false; // resume wakes everybody
+        return false; // resume wakes all workers
     }
     bool found = !csched_registry_is_empty(&scheduler->registry[CSCHED_PRIORITY_DEFAULT]) ||
                  csched_priority_any_waits(scheduler, false);
@@ -814,7 +818,7 @@ static bool is_drained(csched_scheduler *scheduler)
     return drained && csched_idle_still_rests(&scheduler->idle, rest);
 }
 
-// X6. `control` was read before: were it read after, an operation could come in between.
+// X6. `control` was read earlier: if it were read afterwards, an operation could arrive in between.
 static void end_if_drained(csched_worker *worker, uint32_t control)
 {
     csched_scheduler *scheduler = worker->scheduler;
@@ -835,7 +839,7 @@ static bool has_nothing(const csched_worker *worker)
     return nothing;
 }
 
-// Sleeps, unless there is something to do after all. Returns whether it was the sentry and its time passed.
+// Sleeps, unless there is something to do after all. Returns whether it was the sentry and timed out.
 static bool sleep_until_woken(csched_worker *worker)
 {
     csched_scheduler *scheduler = worker->scheduler;
@@ -883,7 +887,7 @@ static bool sleep_until_woken(csched_worker *worker)
     return true;
 }
 
-// Z1. From here on nobody takes its seat. False: somebody has it already.
+// Z1. From here on its seat cannot be taken. False: another worker already has it.
 static bool keep_seat(csched_worker *worker)
 {
     uint32_t seat = csched_load(&worker->seat, relaxed);
@@ -908,7 +912,7 @@ static void show_running(csched_worker *worker)
     }
 }
 
-// N3. It shows as running only when it has found one.
+// N3. `running` stays set only if it finds one.
 static bool search_ranked(csched_worker *worker, csched_priority priority, bool patient,
                           csched_operation *operation)
 {
@@ -924,16 +928,16 @@ static bool search_ranked(csched_worker *worker, csched_priority priority, bool 
     return false;
 }
 
-// Looks for an operation anywhere, sleeps when there is none.
+// Searches everywhere for an operation; sleeps when there is none.
 static outcome search_seated(csched_worker *worker, csched_operation *operation)
 {
     csched_scheduler *scheduler = worker->scheduler;
     bool patient = false;
-    // A worker that has just run dry is faster than whoever feeds it. Without a pause it would fetch every
-    // operation by itself, and the cache line of the submitter's index with it (measured: 110 ns an operation
-    // without, 68 with). Where its last look may have left some, it looks at once: with a pause after each
-    // batch, a flood among more threads than CPUs took 16 us an operation instead of 0.1.
-    bool first = worker->backlog; // whether a yield to come is the first one
+    // A worker that has just run dry is faster than its submitter. Without a pause it would fetch operations
+    // one by one, and the cache line of the submitter's index with each (measured: 110 ns per operation
+    // without, 68 with). If its last look may have left some, it looks again at once: with a pause after each
+    // batch, a flood among more threads than CPUs took 16 us per operation instead of 0.1.
+    bool first = worker->backlog; // whether the next yield is the first one
     bool calm = csched_pace_begin(&worker->pace, operations_done(worker)) &&
                 (first || csched_pace_yield(&worker->pace, true));
     csched_idle_search(&scheduler->idle);
@@ -941,7 +945,8 @@ static outcome search_seated(csched_worker *worker, csched_operation *operation)
     for (;;) {
         for (int look = 0; look < (calm ? CSCHED_LOOKS : 1); look++) {
             uint32_t control = csched_load(&scheduler->control, relaxed); // `next` looks again
-            // seq_cst: whoever told it to leave may have found it woken already, by one who came before.
+            // seq_cst: the thread that set LEAVING may have found this worker already woken, by an earlier
+            // waker.
             if ((control & CSCHED_STOPPED) != 0 ||
                 (csched_load(&worker->seat, seq_cst) & CSCHED_SEAT_LEAVING) != 0) {
                 stop_searching(worker);
@@ -991,7 +996,7 @@ static outcome search(csched_worker *worker, csched_operation *operation)
     return found;
 }
 
-// Where something of the background waits, a worker that runs dry need not stop to look for more: N4.
+// While background operations wait, a worker that runs dry need not stop running to search: N4.
 static bool take_instead_of_a_search(csched_worker *worker, csched_operation *operation)
 {
     if (csched_likely(!may_wait(worker, CSCHED_PRIORITY_BACKGROUND))) {
@@ -1062,9 +1067,9 @@ static void work(csched_worker *worker)
     stop_running(worker);
 }
 
-// Hands the operations in the deque of a worker that goes, or goes into reserve, to others, by way of its
-// thread's inbox, oldest first. A close leaves the inbox of a worker open (U5), so this fails only without
-// memory: false then, and something may be left.
+// Moves the operations in the deque of a worker that leaves, or goes into reserve, to its thread's inbox,
+// oldest first, for other workers. A close leaves a worker's inbox open (U5), so this fails only when out of
+// memory. False: operations may be left.
 static bool hand_over_of(csched_worker *worker, csched_priority priority)
 {
     csched_operation batch[CSCHED_BATCH];
@@ -1122,7 +1127,7 @@ void csched_worker_hold(csched_worker *worker, uintptr_t in_hand)
     }
 }
 
-// X8. The running code waits.
+// X8. The running code is about to wait: pushes what is in hand.
 static void lay_down(csched_worker *worker)
 {
     uintptr_t in_hand = csched_worker_take_in_hand(worker);
@@ -1146,7 +1151,7 @@ static void find_stack_limit(csched_worker *worker)
     worker->stack_limit = low == NULL ? NULL : (char *)low + reserve;
 }
 
-// In reserve: sleeps until the watch has a seat for it. False: it is not needed any more.
+// In reserve: sleeps until the watch has a seat for it. False: it was dismissed.
 static bool wait_for_seat(csched_worker *worker)
 {
     uint32_t recall;
@@ -1156,7 +1161,8 @@ static bool wait_for_seat(csched_worker *worker)
     return recall == CSCHED_SEATED;
 }
 
-// Another worker has its seat. When it rests all that it had is in its thread's inbox (X6, P59).
+// Another worker has its seat. By the time this one rests, all its operations are in its thread's inbox (X6,
+// P59).
 static void go_into_reserve(csched_worker *worker)
 {
     csched_idle *idle = &worker->scheduler->idle;
@@ -1166,7 +1172,7 @@ static void go_into_reserve(csched_worker *worker)
     csched_idle_wake_one(idle); // X6, W5: the last one that did not rest may have been this one
     uint32_t recall = CSCHED_IN_RESERVE;
     if (csched_unlikely(!csched_watch_note_reserve(&worker->scheduler->watch))) {
-        (void)csched_cas(&worker->recall, &recall, CSCHED_DISMISSED, relaxed, relaxed); // nobody is to come
+        (void)csched_cas(&worker->recall, &recall, CSCHED_DISMISSED, relaxed, relaxed); // the watch is ending
     }
 }
 
@@ -1181,7 +1187,7 @@ static bool take_any_of_its_own(csched_worker *worker, csched_operation *operati
     return taken;
 }
 
-// X3. False: it has none.
+// X3. False: the worker has no operation left.
 static bool run_one_of_its_own(csched_worker *worker)
 {
     bool taken = true;
@@ -1215,7 +1221,7 @@ static void work_for_life(csched_worker *worker)
         while (has_stopped(worker) && run_one_of_its_own(worker)) { // X6
         }
         while (!hand_over(worker)) {
-            (void)run_one_of_its_own(worker); // without memory; then it tries again
+            (void)run_one_of_its_own(worker); // out of memory: runs one, then tries again
         }
         if (csched_is_seated(csched_load(&worker->seat, relaxed))) {
             self = NULL;
@@ -1242,7 +1248,7 @@ static void *thread_main(void *argument)
     find_stack_limit(worker);
     csched_reclaim_join();
     self = worker;
-    // One that was hired for the reserve starts with its first seat: only then it is busy, and what its
+    // A worker hired for the reserve starts with its first seat. Only then is it busy, so that what its
     // observer submits is waited for (X6).
     if (csched_load(&worker->recall, relaxed) == CSCHED_OUT || wait_for_seat(worker)) {
         csched_observer_notify(scheduler, CSCHED_WORKER_STARTED, worker->index);
@@ -1250,7 +1256,7 @@ static void *thread_main(void *argument)
         csched_observer_notify(scheduler, CSCHED_WORKER_STOPPED, worker->index);
     }
     csched_reclaim_leave();
-    csched_store(&worker->ended, true, relaxed); // its memory goes after a join
+    csched_store(&worker->ended, true, relaxed); // its memory is freed after a join
     return NULL;
 }
 
@@ -1272,7 +1278,7 @@ csched_status csched_worker_start(csched_worker *worker)
 
 // MARK: Waits inside a body
 
-// One alone: nothing is left in the deque of a worker that is about to block.
+// Takes a single operation: a worker that is about to block must leave nothing in its deque.
 static bool take_any_of(csched_worker *worker, csched_priority priority, csched_operation *operation)
 {
     if (csched_deque_pop(&worker->deque[priority], operation)) {
@@ -1318,7 +1324,7 @@ static bool take_belonging_of(csched_worker *worker, csched_priority priority, c
 static bool take_belonging(csched_worker *worker, csched_priority first, const csched_wait *wait,
                            csched_operation *operation)
 {
-    uint32_t used = csched_load(&worker->scheduler->priorities, relaxed); // its own are, where it has some
+    uint32_t used = csched_load(&worker->scheduler->priorities, relaxed); // includes its own operations'
     for (uint32_t offset = 0; offset < CSCHED_PRIORITIES; offset++) {
         csched_priority priority = (first + offset) % CSCHED_PRIORITIES;
         if ((priority == CSCHED_PRIORITY_DEFAULT || (used & CSCHED_USED(priority)) != 0) &&
@@ -1337,7 +1343,7 @@ typedef struct {
     csched_operation first;
 } nest;
 
-// X7. Below other frames of this thread, whose debt is paid, and as if it were below none.
+// X7. Runs on top of other frames of this thread, whose debt is paid, as if the stack were empty.
 static void run_nest(void *context)
 {
     const nest *here = context;
@@ -1364,7 +1370,7 @@ static bool run_nested(csched_worker *worker, const csched_wait *wait)
 {
     pay(worker); // X2
     nest here = {.worker = worker, .wait = wait, .priority = worker->priority};
-    // relaxed: run_nest looks again.
+    // relaxed: run_nest checks again.
     if ((char *)__builtin_frame_address(0) < worker->stack_limit ||
         csched_is_suspended(csched_load(&worker->scheduler->control, relaxed)) ||
         !take_belonging(worker, here.priority, wait, &here.first)) {
@@ -1385,7 +1391,7 @@ static bool run_nested(csched_worker *worker, const csched_wait *wait)
 bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait)
 {
     lay_down(worker);
-    // Nested operations do not block, as long as they have not said so themselves.
+    // Nested operations do not block unless they announce it themselves.
     uint32_t blocking = worker->blocking;
     if (blocking != 0) {
         worker->blocking = 1;
@@ -1401,7 +1407,7 @@ bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait)
 
 void csched_worker_settle(csched_worker *worker) { pay(worker); }
 
-// Of what it would have come back for; of the background, others were told (N6).
+// Whether it leaves operations it would have come back for. Background ones have woken other workers (N6).
 static bool leaves_any(const csched_worker *worker)
 {
     bool any = false;
@@ -1424,12 +1430,12 @@ void csched_worker_block(csched_worker *worker)
         if (!csched_is_seated(seat) || (seat & CSCHED_SEAT_LOOKING) != 0) {
             return;
         }
-        // P29. relaxed: what it leaves behind is published by the fence that follows.
+        // P29. relaxed: the operations it leaves are published by the fence below.
     } while (!csched_cas_weak(&worker->seat, &seat, seat | CSCHED_SEAT_ANNOUNCED, relaxed, relaxed));
     csched_scheduler *scheduler = worker->scheduler;
     if (leaves_any(worker)) {
         csched_fence(seq_cst);                  // P31
-        csched_idle_wake_one(&scheduler->idle); // the sentry would come in its time
+        csched_idle_wake_one(&scheduler->idle); // else only the sentry would come, later
     }
     csched_watch_hurry(&scheduler->watch);
 }

@@ -1,6 +1,6 @@
 // swift-tools-version: 6.3
 
-// A benchmark that `benchmarks ab` can compare between two commits. It depends on nothing.
+// A benchmark that `benchmarks ab` can compare between two commits. It has no dependencies.
 
 import PackageDescription
 

@@ -1,7 +1,7 @@
-// main.c - CScheduler in a program that has nothing to do with Swift.
+// main.c - CScheduler in a program without Swift.
 //
-// Two threads submit operations that square numbers and add them up. A completion counter tells when all of
-// them have run; then the sum and the scheduler's statistics are printed, and the scheduler is shut down.
+// Two threads submit operations that square numbers and add them up. A completion counter signals when all of
+// them have run. Then the sum and the scheduler's statistics are printed, and the scheduler is shut down.
 
 #include <CScheduler.h>
 
@@ -14,7 +14,7 @@
 
 enum { SUBMITTERS = 2, PER_SUBMITTER = 5000 };
 
-/// The state that the operations share. `sum` is the only part that several of them write.
+/// The state that the operations share. Several of them write only `sum`.
 typedef struct {
     csched_scheduler *scheduler;
     csched_completion *counter;
@@ -29,7 +29,7 @@ typedef struct {
 } submitter;
 
 /// The body of an operation. Its two words carry all that it needs, so nothing is allocated for it: the first
-/// points to what is shared, the second is the number itself.
+/// points to the shared state, the second is the number itself.
 static void add_square(void *context, void *extra, csched_disposition disposition)
 {
     if (disposition == CSCHED_CANCEL) {
@@ -82,7 +82,7 @@ int main(void)
             return EXIT_FAILURE;
         }
     }
-    // A submitter may end before its operations have run: they are the scheduler's once they are submitted.
+    // A submitter may end before its operations have run: once submitted, they belong to the scheduler.
     for (int i = 0; i < SUBMITTERS; i++) {
         pthread_join(threads[i], NULL);
         require(submitters[i].status, "submitting");

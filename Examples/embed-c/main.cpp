@@ -1,4 +1,5 @@
-// main.cpp - CScheduler in C++: a closure for each operation, and a counter that tells when all have run.
+// main.cpp - CScheduler in C++: a closure for each operation, and a counter that signals when all have
+// run.
 
 #include <CScheduler.h>
 
@@ -19,7 +20,8 @@ struct Destroy {
 
 using Body = std::function<void()>;
 
-// Owns the closure that an operation carries: it goes when the operation has run, or was cancelled.
+// Owns the closure that an operation carries: the closure is destroyed when the operation has run or was
+// cancelled.
 extern "C" void call(void *context, void *, csched_disposition disposition)
 {
     std::unique_ptr<Body> body(static_cast<Body *>(context));
@@ -35,7 +37,7 @@ csched_status submit(csched_scheduler *scheduler, csched_completion *counter, Bo
     operation.context = new Body(std::move(body));
     operation.counter = counter;
     csched_status status = csched_submit(scheduler, &operation);
-    if (status != CSCHED_OK) { // it is the caller's still
+    if (status != CSCHED_OK) { // the caller still owns it
         delete static_cast<Body *>(operation.context);
     }
     return status;

@@ -1,4 +1,4 @@
-// main.c - what the stack must hold, under every schedule with two preemptions.
+// main.c - the property of the stack, under every schedule with two preemptions.
 
 #include <explorer.h>
 
@@ -9,7 +9,7 @@
 void ring_hands_over(void); // ring.cpp
 
 static stack shared;
-static int payload[NODES];         // plain: whoever pops a node reads it
+static int payload[NODES];         // plain: used after a pop
 static _Atomic(int) popped[NODES]; // how often
 
 static void pop_one(void)
@@ -27,7 +27,7 @@ static void *pops_one(void *unused)
     return unused;
 }
 
-// The node that comes first stays away; the others come back.
+// Pops two nodes, and pushes the first one back.
 static void *pops_two_and_returns_one(void *unused)
 {
     uint16_t first = NONE;

@@ -1,4 +1,4 @@
-// stack.h - a lock-free stack of nodes from a pool (Treiber, 1986). Nothing here knows of the explorer.
+// stack.h - a lock-free stack of nodes from a pool (Treiber, 1986). It does not depend on the explorer.
 
 #ifndef STACK_H
 #define STACK_H
@@ -11,7 +11,7 @@ enum { NODES = 4, NONE = 0xFFFF };
 
 typedef struct {
     uint16_t top; // an index, or NONE
-    uint16_t tag; // grows with every change, where STACK_TAGGED is defined
+    uint16_t tag; // grows with every change if STACK_TAGGED is defined
 } head;
 
 typedef struct {
@@ -21,7 +21,7 @@ typedef struct {
 
 void stack_init(stack *stack);
 void stack_push(stack *stack, uint16_t node);
-/// False: it was empty.
+/// False: the stack was empty.
 bool stack_pop(stack *stack, uint16_t *node);
 
 #endif

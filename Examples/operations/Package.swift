@@ -9,7 +9,7 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// A program, beside which stands what it prints.
+/// A program, with its expected output next to it.
 func program(_ name: String, with products: [String] = ["CompositeOperations"]) -> Target {
     .executableTarget(
         name: name, dependencies: products.map { .product(name: $0, package: "CompositeOperations") },

@@ -9,7 +9,7 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// A program, beside which stands what it prints.
+/// A program, with its expected output next to it.
 func program(_ name: String) -> Target {
     .executableTarget(
         name: name, dependencies: [.product(name: "Transactions", package: "CompositeOperations")],

@@ -4,7 +4,7 @@
 
 import PackageDescription
 
-/// A program, beside which stands what it prints.
+/// A program, with its expected output next to it.
 func program(_ name: String, with products: [String] = ["Scheduling"]) -> Target {
     .executableTarget(
         name: name, dependencies: products.map { .product(name: $0, package: "CompositeOperations") },

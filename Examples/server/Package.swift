@@ -1,6 +1,6 @@
 // swift-tools-version: 6.3
 
-// A server whose work runs on a scheduler, and that others can measure, trace, and stop.
+// A server whose work runs on a scheduler, and that can be measured, traced, and stopped.
 
 import PackageDescription
 

@@ -2,48 +2,48 @@
 
 public import Actions
 
-/// Stands in for a control: what it was told can be read, and a test activates it.
+/// Stands in for a control: a test activates it, and reads the calls that it received.
 @MainActor public final class FakeControl<Input: Sendable>: Binding {
-    /// The calls that it received, in order, without those that repeat the last one.
+    /// A call that the control received, except one that repeats the last value.
     public enum Change: Hashable, Sendable {
-        /// The control can be activated, or cannot.
+        /// Whether the control can be activated.
         case enabled(Bool)
-        /// The action runs, or does not.
+        /// Whether the action is running.
         case executing(Bool)
         /// The control shows a failure, with this text.
         case failure(String)
     }
 
-    /// The closure that the action has set.
+    /// The closure set by the action.
     public var onTrigger: (@MainActor (Input) -> Void)?
-    /// nil: it was not told.
+    /// nil if never set.
     public private(set) var isEnabled: Bool?
-    /// nil: it was not told.
+    /// nil if never set.
     public private(set) var isExecuting: Bool?
-    /// All that it was told.
+    /// The calls received, in order.
     public private(set) var changes: [Change] = []
 
-    /// Creates one that is tied to nothing.
+    /// Creates a control that is not bound.
     public init() {}
 
-    /// For the action.
+    /// Called by the action.
     public func setEnabled(_ isEnabled: Bool) {
         if isEnabled != self.isEnabled { changes.append(.enabled(isEnabled)) }
         self.isEnabled = isEnabled
     }
 
-    /// For the action.
+    /// Called by the action.
     public func setExecuting(_ isExecuting: Bool) {
         if isExecuting != self.isExecuting { changes.append(.executing(isExecuting)) }
         self.isExecuting = isExecuting
     }
 
-    /// For the action.
+    /// Called by the action.
     public func present(_ failure: ActionFailure) { changes.append(.failure(failure.message)) }
 
-    /// A user activates it; nothing happens while it is not enabled.
+    /// Simulates activation by a user; nothing happens unless the control is enabled.
     public func press(_ input: Input) { if isEnabled == true { onTrigger?(input) } }
 
-    /// An event that arrives although it may be disabled.
+    /// Simulates an event that arrives even if the control is disabled.
     public func force(_ input: Input) { onTrigger?(input) }
 }

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-// A block that is to be called apart comes after whoever has said so, by way of the scheduler: relaxed.
+// relaxed: the scheduler orders the call of `block_calls_apart` before the blocks that need it.
 static _Atomic(block_calls_function) calls_apart;
 
 void block_calls_apart(block_calls_function apart)

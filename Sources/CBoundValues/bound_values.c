@@ -1,7 +1,7 @@
 // bound_values.c - the experiment that finds out where the Swift runtime keeps task-local values.
 //
-// It reads memory that belongs to the running task or to the calling thread, and follows a word only when
-// that was 0 without a value and has become an address with the first one.
+// The experiment reads memory that belongs to the running task or to the calling thread, and follows a word
+// only if it was 0 without a value, and became an address with the first one.
 
 #include "CBoundValues.h"
 
@@ -95,7 +95,7 @@ void bound_values_look(bound_values_probe *probe, int bound)
     }
 }
 
-// Whether an item is as one has to be whose value is its key.
+// Whether an item looks like one whose value equals its key.
 static bool is_item(const bound_values_item *item, uintptr_t next, uintptr_t key, const void *type)
 {
     return item->next == next && item->key == key && item->type == type &&
@@ -106,7 +106,7 @@ static bool looks_like_item(uintptr_t address) { return address >= 4096 && addre
 
 long bound_values_end(bound_values_probe *probe, uintptr_t first, uintptr_t second, const void *type)
 {
-    // Two values are bound still.
+    // Two values are still bound.
     long found = -1;
     for (size_t i = 0; i < probe->words; i++) {
         uintptr_t none = probe->seen[i];
@@ -120,7 +120,7 @@ long bound_values_end(bound_values_probe *probe, uintptr_t first, uintptr_t seco
             continue;
         }
         if (found != -1) {
-            found = -1; // two of them
+            found = -1; // ambiguous: a second match
             break;
         }
         found = (long)(i * sizeof(uintptr_t));

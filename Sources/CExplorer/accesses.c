@@ -1,4 +1,4 @@
-// accesses.c - atomic accesses: each is a step, and the memory model says what it sees.
+// accesses.c - atomic accesses: each is a step, and the memory model decides what it sees.
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ void explorer_check_address(const explorer_site *site, const void *object, size_
     explorer_heap_touch(object, explorer_engine.self, known->at[explorer_engine.self]);
 }
 
-// Which of the stores that it may see a load sees: how many before the newest.
+// Chooses which of the visible stores a load sees: how many before the newest.
 static int choose_store(const void *object, size_t size, explorer_order order)
 {
     int count = explorer_memory_visible(explorer_engine.self, object, size, order);

@@ -1,10 +1,11 @@
-// announce.h - tells the sanitizers of stacks and of switches between them. Nothing without a sanitizer.
+// announce.h - announces stacks, and switches between them, to the sanitizers. Empty without a sanitizer.
 //
 // AddressSanitizer has to know the bounds of the stack in use, and keeps frames on a fake stack.
 //
-// ThreadSanitizer counts calls and returns. So what announces a switch has to be inlined, or its own return
-// would be counted on the other fibre; and a fibre that begins anew before its calls have returned keeps
-// them, so that after some beginnings it has to be a new one (a new one each time takes most of a search).
+// ThreadSanitizer counts calls and returns. So the code that announces a switch has to be inlined, or its own
+// return would be counted on the other fibre. A fibre that is restarted before its calls have returned keeps
+// them, so after some restarts it has to be replaced by a new one (a new one each time would take most of the
+// time of a search).
 
 #ifndef EXPLORER_ANNOUNCE_H
 #define EXPLORER_ANNOUNCE_H

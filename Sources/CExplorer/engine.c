@@ -1,14 +1,14 @@
-// engine.c - one execution: explorer_fibres take turns, one step at a time, as the chooser says.
+// engine.c - one execution: explorer_fibres take turns, one step at a time, as the chooser decides.
 //
-//   E1  Before every step the chooser is asked who goes on. So between two steps of a thread any steps of
-//       others may lie, and nothing else.
-//   E2  A waiting thread goes on only after a wake-up that named its address, when its time is over, or
-//       without a reason by a choice. When nobody can go on and not all have ended, a wake-up was lost, or
+//   E1  Before every step the chooser decides which thread runs. So any steps of other threads may lie
+//       between two steps of a thread, and nothing else.
+//   E2  A waiting thread continues only after a wake-up of its address, when its timeout expires, or
+//       spuriously by a choice. When no thread can continue and not all have ended, a wake-up was lost, or
 //       there is a cycle.
-//   E3  The program's memory is the heap's, its thread-local variables change with the fibre, its clock is
-//       virtual: the same choices give the same execution, to the last address.
-//   E4  A thread that looks again and again at what does not change lets others go first, as one that yields
-//       does: at its fifth look at the same value, in the same place, since anybody changed something.
+//   E3  The program's memory is that of heap.c, its thread-local variables are switched with the fibre, and
+//       its clock is virtual: the same choices give the same execution, to the last address.
+//   E4  A thread that keeps reading an unchanged value lets other threads run first, as if it yielded: at its
+//       fifth look at the same value, in the same place, since any thread changed something.
 
 #include "execution.h"
 
@@ -20,8 +20,8 @@
 #include "memory.h"
 #include "plain.h"
 
-// Where a thread is stopped for ever others may look again for ever, each time their time is over: after so
-// many looks they will see nothing new.
+// When a thread is stopped forever, others may poll forever, each time their timeouts expire: after this many
+// polls they will see nothing new.
 enum { ALARMS_MOST = 12 };
 // E4
 enum { SAME_LOOKS_MOST = 5 };
@@ -29,12 +29,12 @@ enum { SAME_LOOKS_MOST = 5 };
 execution explorer_engine = {.self = -1};
 fibre explorer_fibres[EXPLORER_THREADS];
 
-static _Thread_local bool is_exploring; // other threads of the process go on meanwhile
+static _Thread_local bool is_exploring; // other threads of the process keep running
 
 extern unsigned char start_of_locals[] __asm__("__start_explorer_tls") __attribute__((weak));
 extern unsigned char end_of_locals[] __asm__("__stop_explorer_tls") __attribute__((weak));
 
-// Of the C++ run time, where the program has one.
+// Part of the C++ run time, if the program has one.
 extern exceptions *__cxa_get_globals(void) __attribute__((weak));
 extern void __cxa_end_catch(void) __attribute__((weak));
 
@@ -51,7 +51,7 @@ uint64_t explorer_progress(void) { return explorer_engine.progress; }
 
 // MARK: The end of an execution
 
-// Of the running thread, which does not run any more.
+// Saves the exceptions of the running thread, which stops running.
 static void keep_exceptions(void)
 {
     const exceptions *thrown = __cxa_get_globals != NULL ? __cxa_get_globals() : NULL;
@@ -124,7 +124,7 @@ static bool may_time_out(const thread *each)
     return each->state == WAITING && each->deadline_ns != UINT64_MAX && !explorer_engine.timeless;
 }
 
-// In the order in which they are preferred. One that settles goes on only when no other can, but by time.
+// In order of preference. A thread that settles continues only when no other can, except by a timeout.
 typedef enum { GOES_ON, YIELDS, SETTLES, TIME_MAY_PASS, STAYS } kind;
 
 static kind kind_of(const thread *each)
@@ -156,7 +156,7 @@ static int candidates(uint8_t *numbers)
 
 static bool daemons_stay(void) { return explorer_freezes() || explorer_engine.program->daemons; }
 
-// A thread was stopped for ever, everybody else has ended or is a daemon that waits, and time alone changes
+// A thread was stopped forever, every other one has ended or is a waiting daemon, and time alone changes
 // nothing.
 static bool is_at_rest(int next)
 {
@@ -168,7 +168,7 @@ static bool is_at_rest(int next)
     return daemons_stay() && explorer_engine.alarms > ALARMS_MOST;
 }
 
-// E1. -1: nobody can go on.
+// E1. -1: no thread can continue.
 static int next_thread(void)
 {
     uint8_t numbers[EXPLORER_THREADS];
@@ -176,7 +176,7 @@ static int next_thread(void)
     if (count == 0) {
         return -1;
     }
-    for (int index = 1; index < count; index++) { // the default: the running thread goes on
+    for (int index = 1; index < count; index++) { // the default: the running thread continues
         const thread *self =
             explorer_engine.self >= 0 ? &explorer_engine.threads[explorer_engine.self] : NULL;
         if (numbers[index] == explorer_engine.self && self->state == READY && !self->yields) {
@@ -311,7 +311,7 @@ int explorer_wake(const void *address, int count)
             waiters[waiting++] = each;
         }
     }
-    int first = count < waiting ? choose_waiter(waiting) : 0; // not all: nobody says which ones
+    int first = count < waiting ? choose_waiter(waiting) : 0; // not all: which ones is unspecified
     for (; woken < waiting && woken < count; woken++) {
         waiters[(first + woken) % waiting]->state = READY;
     }
@@ -357,7 +357,7 @@ static void run_all(void)
     }
     int first = explorer_engine.count > 0 ? next_thread() : -1;
     if (first >= 0) {
-        change_to(first); // comes back when all have ended, or one has failed
+        change_to(first); // returns when all have ended, or one has failed
     }
     explorer_engine.self = -1;
     if (explorer_engine.outcome.failed) {
@@ -381,8 +381,9 @@ static void run_all(void)
     }
 }
 
-// Releases what the threads of a failed execution had caught: they do not go on to the ends of their
-// handlers. A destructor that fails changes nothing any more, and leaves the rest as it is.
+// Releases the exceptions that the threads of a failed execution had caught: these threads never reach the
+// ends of their handlers. If a destructor fails, the outcome does not change, and the remaining exceptions
+// are not released.
 static void release_caught(exceptions *thrown)
 {
     engine_outcome outcome = explorer_engine.outcome;

@@ -1,4 +1,4 @@
-// execution.h - the state of an execution, for the files that make one.
+// execution.h - the state of an execution, for the files that implement it.
 
 #ifndef EXPLORER_EXECUTION_H
 #define EXPLORER_EXECUTION_H
@@ -35,7 +35,7 @@ typedef struct {
     void *argument;
     const void *address; // what it waits on
     const explorer_site *site;
-    uint64_t deadline_ns; // UINT64_MAX: waits for ever
+    uint64_t deadline_ns; // UINT64_MAX: waits forever
     bool timed_out;
     bool yields; // lets others go first
     bool settles;
@@ -63,7 +63,7 @@ typedef struct {
     bool timeless;
     bool out_of_memory;
     uint32_t until_refused; // allocations, that one included; 0: none is
-    uint32_t alarms;        // how often nobody could go on but by time
+    uint32_t alarms;        // how often only time could let a thread continue
     uint64_t now_ns;
     uint64_t progress;
     uint32_t explored; // steps that are not calm: what a schedule counts
@@ -72,27 +72,28 @@ typedef struct {
 
 /// One for the process.
 extern execution explorer_engine;
-/// The stacks of its threads, which stay from execution to execution.
+/// The stacks of its threads, which are kept from execution to execution.
 extern fibre explorer_fibres[EXPLORER_THREADS];
 
 // MARK: Steps
 
-/// Others may go on before it (E1). False: outside of all threads, where nothing is a step.
+/// Begins a step, before which other threads may run (E1). False: outside all threads, where nothing is a
+/// step.
 bool explorer_step(const explorer_site *site);
-/// Until a wake-up at the address, or for so long (E2).
+/// Waits until a wake-up of the address, or until the deadline (E2).
 void explorer_wait_on(const void *address, uint64_t deadline_ns);
-/// Wakes so many that wait there; which ones, is a choice. Returns how many.
+/// Wakes at most `count` threads that wait there; which ones is a choice. Returns how many.
 int explorer_wake(const void *address, int count);
-/// Lets another thread go on, and comes back when the caller's turn has come.
+/// Lets another thread run, and returns when the caller's turn has come.
 void explorer_hand_over(void);
-/// Whether what may fail without a reason does so here: a choice.
+/// Whether an operation that may fail spuriously does so here: a choice.
 bool explorer_fails_here(void);
 
 // MARK: What is seen of them
 
 /// The running thread has changed something (E4).
 void explorer_forget_looks(void);
-/// The running thread has looked at an object, and changed nothing (E4).
+/// The running thread has read an object, and changed nothing (E4).
 void explorer_note_look(const explorer_site *site, const void *object, uint64_t value);
 /// A line of the table of a schedule.
 void explorer_note(const explorer_site *site, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,4 +1,4 @@
-// fibre.c - switching stacks: what the calling convention lets a callee change needs no saving.
+// fibre.c - switching stacks: registers that the calling convention lets a callee change are not saved.
 
 #include "fibre.h"
 
@@ -78,7 +78,7 @@ static void *first_resume(uintptr_t *top)
 #error "explorer_fibre_change_stack has to be written for this processor."
 #endif
 
-// Between a switch's two halves, which are on two stacks.
+// Passed between a switch's two halves, which run on different stacks.
 static fibre *left;
 static fibre *entered;
 

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/// A stack, and where its execution goes on. All zero: the thread that calls `explorer_fibre_switch` from it
-/// first.
+/// A stack, and where its execution resumes. All zero: the thread that first calls `explorer_fibre_switch`
+/// from it.
 typedef struct {
     const void *stack; // its lowest address
     size_t size;
@@ -18,10 +18,10 @@ typedef struct {
     unsigned beginnings;
 } fibre;
 
-/// The next switch to the fibre calls `body`, which must not return. `stack` and `size` are set. A fibre that
-/// is suspended may begin anew: what was on its stack is forgotten.
+/// The next switch to the fibre calls `body`, which must not return. `stack` and `size` are set. A suspended
+/// fibre may be restarted: the contents of its stack are discarded.
 void explorer_fibre_begin(fibre *begun, void (*body)(void));
-/// Suspends the caller into `from`, and goes on with `to`.
+/// Suspends the caller into `from`, and resumes `to`.
 void explorer_fibre_switch(fibre *from, fibre *to);
 
 #endif

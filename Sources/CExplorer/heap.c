@@ -1,4 +1,4 @@
-// heap.c - a bump allocator: a freed block keeps its place, so that a late access is seen, always.
+// heap.c - a bump allocator: a freed block keeps its place, so that every late access is detected.
 
 #include "heap.h"
 
@@ -62,7 +62,7 @@ bool explorer_heap_free(void *memory)
     do {
         state[index++] = FREED;
     } while (index < used && state[index] == INSIDE);
-    memset(memory, POISON, (index - first) * GRANULE); // who still reads it finds no sense in it
+    memset(memory, POISON, (index - first) * GRANULE); // late reads find no valid value
     live--;
     return true;
 }

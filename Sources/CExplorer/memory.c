@@ -2,14 +2,14 @@
 //
 // Every location keeps its last stores in the order of their execution, which is its modification order.
 //
-//   M1  Coherence. A load sees no store older than one that happens before it, and none older than the thread
-//       has seen or made. A read-modify-write sees the newest.
+//   M1  Coherence. A load sees no store older than one that happens before it, and none older than one that
+//       the thread has seen or made. A read-modify-write sees the newest.
 //   M2  An acquire that sees a store learns what its release knew; a relaxed load keeps that until the next
 //       acquire fence. A release fence lends what it knew to the relaxed stores that follow.
 //   M3  Only read-modify-writes continue a release sequence (C++20; C++11 let the same thread's stores do
 //       so).
 //   M4  seq_cst operations and fences have one order, that of their execution. A seq_cst load sees no store
-//       older than the last seq_cst one, or than what was known before the last fence of anybody; a load
+//       older than the last seq_cst one, or than what was known before the last fence of any thread; a load
 //       after a seq_cst fence sees no store older than a seq_cst one before that fence.
 //
 // Happens-before decides about races; the view, which also has what M4 adds, decides about visibility.
@@ -34,7 +34,7 @@ typedef struct {
     uint32_t execution;
     uint32_t count;                  // stores since the beginning; the last HISTORY of them are kept
     uint32_t seen[EXPLORER_THREADS]; // M1: index of the newest that the thread has seen
-    int made_by;                     // who initialised it, and when
+    int made_by;                     // the thread that initialised it, and when
     uint32_t made_at;
     store history[HISTORY];
 } location;
@@ -53,7 +53,7 @@ static location locations[LOCATIONS];
 static knowledge threads[EXPLORER_THREADS];
 static vector_clock sc_view;
 static uint32_t sc_place;
-static uint32_t execution = 1; // never the one of a place that was never used
+static uint32_t execution = 1; // never that of an unused place
 static uint32_t used;          // locations
 static bool is_strong;
 
@@ -101,7 +101,7 @@ uint64_t explorer_word_at(const void *object, size_t size)
 
 static void write_word(void *object, size_t size, uint64_t value) { memcpy(object, &value, size); }
 
-// The place of an object, or the free one where it would be; its execution tells which.
+// The place of an object, or the free one where it would be; its `execution` distinguishes them.
 static location *find(const void *object)
 {
     size_t index = ((uintptr_t)object >> 2) * UINT64_C(0x9E3779B97F4A7C15) >> 51;
@@ -142,7 +142,7 @@ static void begin_history(location *place, int thread, uint64_t value)
     first->at = place->made_at;
 }
 
-// A value that plain code wrote there counts as if it had been there before all threads.
+// A value written there by plain code counts as written before all threads.
 static location *location_of(const void *object, size_t size)
 {
     location *place = place_of(object);

@@ -19,10 +19,10 @@ uint64_t explorer_word_at(const void *object, size_t size);
 int explorer_memory_visible(int thread, const void *object, size_t size, explorer_order order);
 /// The value `back` stores before the newest.
 uint64_t explorer_memory_peek(const void *object, size_t size, int back);
-/// Sees it.
+/// Loads that value.
 uint64_t explorer_memory_load(int thread, const void *object, size_t size, explorer_order order, int back);
 void explorer_memory_store(int thread, void *object, size_t size, uint64_t value, explorer_order order);
-/// Sees the newest value, and replaces it in the same step. Returns the value before.
+/// Sees the newest value, and replaces it in the same step. Returns the previous value.
 uint64_t explorer_memory_modify(int thread, void *object, size_t size, uint64_t value, explorer_order order);
 void explorer_memory_fence(int thread, explorer_order order);
 /// A fence of every thread, between two of this one.

@@ -1,11 +1,10 @@
-// plain.c - races of plain accesses: of two that touch the same byte, and one of which writes, one has to
-// happen before the other.
+// plain.c - races of plain accesses: if two touch the same byte, and one of them writes, one must happen
+// before the other.
 //
-//   R1  A plain access is no step, and takes no time of its own: it lies behind the thread's last step and
-//       before its next one. What a thread released before it does not tell of it; what it releases next
-//       does.
-//   R2  Of each byte its last write is kept, and each thread's last read. A write that is not kept happens
-//       before the one that is, or there was a race; so who knows of the last one knows of all.
+//   R1  A plain access is not a step, and has no time of its own: it lies after the thread's last step and
+//       before its next one. Earlier releases of the thread do not publish it; its next release does.
+//   R2  For each byte the last write is kept, and each thread's last read. A write that is not kept happens
+//       before the one that is, or there was a race; so a thread that knows of the last write knows of all.
 //
 // Source: Flanagan, Freund: FastTrack: Efficient and Precise Dynamic Race Detection (2009).
 
@@ -30,7 +29,7 @@ typedef struct {
 } record;
 
 static record records[RECORDS];
-static uint32_t execution = 1; // never the one of a record that was never used
+static uint32_t execution = 1; // never that of an unused record
 static uint32_t used;
 
 void explorer_plain_begin(void)
@@ -39,7 +38,7 @@ void explorer_plain_begin(void)
     used = 0;
 }
 
-// The record of eight bytes, or the free one where it would be; its execution tells which.
+// The record of eight bytes, or the free one where it would be; its `execution` distinguishes them.
 static record *find(uintptr_t granule)
 {
     size_t index = granule * UINT64_C(0x9E3779B97F4A7C15) >> 50;

@@ -1,4 +1,4 @@
-// pthreads.c - POSIX threads by the explorer's means. A mutex is a word that is zero when it is free, a
+// pthreads.c - POSIX threads on top of the explorer. A mutex is a word that is zero when it is free, a
 // condition variable one that counts its wake-ups: each lies in the first bytes of the system's own type.
 
 #include "explorer/pthread.h"
@@ -91,7 +91,7 @@ int explorer_cond_wait(const explorer_site *site, pthread_cond_t *condition, pth
     uint32_t seen = (uint32_t)explorer_load(site, condition, sizeof(uint32_t), explorer_relaxed);
     explorer_unlock(site, mutex);
     (void)explorer_futex_wait(site, condition, seen,
-                              UINT64_MAX); // it may return without a reason, as POSIX has it
+                              UINT64_MAX); // it may return spuriously, as POSIX allows
     explorer_lock(site, mutex);
     return 0;
 }

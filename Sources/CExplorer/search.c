@@ -1,11 +1,12 @@
-// search.c - which executions are run: all within bounds, random ones, or one; and how one is made short.
+// search.c - which executions are run: all within bounds, random ones, or one; and how a schedule is shrunk.
 //
-//   F1  A schedule is the list of its departures from the default. An execution is a function of it: so a
-//       departure that is left out leaves a schedule, and shrinking is leaving out.
-//   F2  The exhaustive search is depth first over the decisions, in the order in which they are asked for. A
-//       decision whose departures the bounds forbid is none.
-//   F3  PCT: every thread has a random priority, the highest one runs; at random steps the running one falls
-//       below all others, and so does one that yields.
+//   F1  A schedule is the list of its departures from the default. An execution is a function of its
+//       schedule. So leaving out a departure gives another schedule, and shrinking means leaving departures
+//       out.
+//   F2  The exhaustive search is depth first over the decisions, in the order in which they occur. A decision
+//       whose departures the bounds forbid does not count as one.
+//   F3  PCT: every thread has a random priority, the highest one runs; at random steps the running one drops
+//       below all others, as does one that yields.
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static int choose_exhaustively(char kind, uint32_t step, const uint8_t *values, 
 // False: there is no further path.
 static bool next_path(void)
 {
-    search.depth = search.position; // what a failure left beyond it belongs to no execution
+    search.depth = search.position; // decisions beyond it are left over from a failure
     while (search.depth > 0) {
         decision *last = &search.path[search.depth - 1];
         if (++last->chosen < last->values) {
@@ -229,7 +230,7 @@ explorer_result explorer_run(const explorer_program *program, const explorer_opt
 
 explorer_result explorer_run_frozen(const explorer_program *program, const explorer_options *options)
 {
-    explorer_result sum = explorer_run(program, options); // tells how many threads there are
+    explorer_result sum = explorer_run(program, options); // determines how many threads there are
     explorer_options each = *options;
     for (int thread = 0; thread < sum.threads; thread++) {
         explorer_result result = {.frozen = true};
@@ -249,7 +250,7 @@ explorer_result explorer_run_frozen(const explorer_program *program, const explo
 
 // MARK: Shrinking
 
-// Whether the schedule fails in the same way. It becomes what was really taken of it.
+// Whether the schedule fails in the same way. Reduces it to the departures that were actually taken.
 static bool still_fails(const explorer_program *program, explorer_options *options, const char *message)
 {
     engine_outcome outcome = run_once(program, options, NULL);
@@ -302,7 +303,7 @@ void explorer_print(FILE *file, const explorer_program *program, const explorer_
     (void)run_once(program, &replay, file);
 }
 
-// Replaces the failure by one within the bounds, if there is one.
+// Replaces the failure with one within the bounds, if there is one.
 static bool replace(const explorer_program *program, explorer_options options, explorer_result *failure)
 {
     options.executions_most = failure->executions;

@@ -13,15 +13,15 @@ static void run_thread(void)
     explorer_engine.threads[explorer_engine.self].yields = false;
     explorer_engine.threads[explorer_engine.self].body(
         explorer_engine.threads[explorer_engine.self].argument);
-    explorer_memory_tick(explorer_engine.self); // its end is behind its last plain access
+    explorer_memory_tick(explorer_engine.self); // its end comes after its last plain access
     thread *self = &explorer_engine.threads[explorer_engine.self];
     self->state = ENDED;
     (void)explorer_wake(self, EXPLORER_THREADS);
     explorer_hand_over();
-    abort(); // nobody goes on with a thread that has ended
+    abort(); // a thread that has ended is never resumed
 }
 
-// Above a page that may not be touched.
+// A stack above a guard page.
 static void *allocate_stack(void)
 {
     void *memory = mmap(NULL, STACK_SIZE + STACK_GUARD, PROT_READ | PROT_WRITE,

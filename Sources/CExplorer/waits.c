@@ -5,8 +5,8 @@
 #include "memory.h"
 
 enum { TIME_OF_A_LOOK_NS = 1000 };
-// A thread that yields goes on all the same, so that it takes no departure to be faster than others; but not
-// for ever.
+// A thread that yields may continue all the same, so that being faster than others takes no departure; but
+// not forever.
 enum { YIELDS_MOST = 3 };
 
 bool explorer_futex_wait(const explorer_site *site, const void *word, uint32_t value, uint64_t timeout_ns)
@@ -75,7 +75,7 @@ uint64_t explorer_now_ns(void) { return explorer_engine.now_ns += TIME_OF_A_LOOK
 
 // MARK: Mutexes
 
-// The thread that has the mutex, counted from 1; 0: it is free.
+// The thread that owns the mutex, counted from 1; 0: it is free.
 static uint64_t owner_of(const explorer_site *site, const void *word)
 {
     explorer_check_address(site, word, sizeof(uint32_t));

@@ -1,5 +1,5 @@
-// watched.c - plain accesses: those that a program names, and those that the compiler tells of, in code that
-// is compiled with -fsanitize-coverage=func,trace-loads,trace-stores.
+// watched.c - plain accesses: those that a program declares, and those that the compiler reports, in code
+// compiled with -fsanitize-coverage=func,trace-loads,trace-stores.
 
 #include <dlfcn.h>
 
@@ -52,7 +52,8 @@ static bool is_of_thread(const void *address)
     return (uintptr_t)address - (uintptr_t)start_of_locals < (size_t)(end_of_locals - start_of_locals);
 }
 
-// Whether it lies where the system keeps thread-local variables, which all threads of a program share here.
+// Whether an address lies where the system keeps thread-local variables, which all threads of a program share
+// here.
 static bool is_thread_local(const void *address)
 {
     static _Thread_local char one;
@@ -60,12 +61,12 @@ static bool is_thread_local(const void *address)
     return (uintptr_t)address - ((uintptr_t)&one - near) < 2 * near;
 }
 
-// The program's static variables, where the linker says so.
+// The program's static variables, as placed by the linker.
 extern unsigned char start_of_statics[] __asm__("__data_start") __attribute__((weak));
 extern unsigned char end_of_statics[] __asm__("_end") __attribute__((weak));
 
-// The C library's own allocations, an exception for instance, are not watched: their addresses come back, and
-// nobody says so.
+// The C library's own allocations, an exception for instance, are not watched: their addresses are reused
+// without notice.
 static bool is_known_memory(const void *address)
 {
     uintptr_t place = (uintptr_t)address;

@@ -1,10 +1,10 @@
 // inspection.c - see CInspection.h.
 //
 // Invariants:
-//   I1  the handler of the signal does nothing but to post a semaphore, which POSIX allows it: so whatever
-//       the thread that it comes to holds, the rest is done by a thread that holds nothing.
-//   I2  the thread blocks all other signals, which are the program's, and lets this one in: threads of
-//       libdispatch block it, and where all others did it would never arrive.
+//   I1  the signal handler only posts a semaphore, which POSIX allows. So whatever locks the interrupted
+//       thread holds, the rest is done by a thread that holds none.
+//   I2  that thread blocks all other signals, which belong to the program, and accepts this one: threads of
+//       libdispatch block it, and if all other threads did, it would never arrive.
 
 #include "CInspection.h"
 
@@ -19,7 +19,7 @@
 
 unsigned char inspection_switch;
 
-// Two threads may turn one bit each.
+// Two threads may change different bits concurrently.
 static void turn(unsigned char bit, bool is_on)
 {
     if (is_on) {

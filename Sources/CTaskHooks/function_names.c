@@ -1,6 +1,6 @@
-// function_names.c - the name of the function at an address, by the table of symbols of the file that it
-// was loaded from. The functions in which suspended tasks go on are local, so that the dynamic linker does
-// not know them.
+// function_names.c - the name of the function at an address, from the symbol table of the file it was loaded
+// from. The functions in which suspended tasks resume are local symbols, so the dynamic linker does not know
+// them.
 
 #include "CTaskHooks.h"
 
@@ -50,7 +50,7 @@ char *task_hooks_function_at(const void *address)
     if (dladdr(address, &found) == 0 || found.dli_fname == NULL) {
         return NULL;
     }
-    // The name of a program is what it was called by: not always where it is.
+    // The name of a program is the one it was started by, which is not always its path.
     int file = open(found.dli_fname, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
         file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

@@ -1,7 +1,7 @@
 // task_hooks.c - the hooks of the Swift runtime's executors, for one thread at a time.
 //
-// The runtime reads a hook at each call, without synchronisation: so they are set once, before a thread
-// has a taker, and stay. What a thread without one enqueues goes on as before.
+// The runtime reads the hooks at each call, without synchronisation. So they are set once, before any thread
+// has a taker, and never changed. Jobs that a thread without a taker enqueues take their usual path.
 
 #include "CTaskHooks.h"
 
@@ -81,8 +81,8 @@ void task_hooks_enqueue_global(void *job)
     taker = outer;
 }
 
-// swift/ABI/Task.h, Job: an object's two words, two for executors, the flags, of which the first byte is
-// the kind, the number, two reserved words, and the function that is called.
+// swift/ABI/Task.h, Job: an object's two words, two for executors, the flags, whose first byte is the kind,
+// the number, two reserved words, and the function that is called.
 enum { OFFSET_OF_KIND = 32, KIND_OF_NULLARY_CONTINUATION = 195, OFFSET_OF_FUNCTION = 56 };
 
 bool task_hooks_is_yield(void *job)
@@ -98,9 +98,9 @@ const void *task_hooks_resume_address(void *job)
 }
 
 // A task is adopted in its first step, before its own code, as `withTaskExecutorPreference` does around its
-// body: the record of the preference is pushed then, and popped when what the task calls has returned to it.
-// For that, the task's first context, of which the first two words are the caller's context and the function
-// to return to, returns to `forget`.
+// body: the record of the preference is pushed then, and popped when the task's function has returned. For
+// that, the task's first context, whose first two words are the caller's context and the function to return
+// to, returns to `forget`.
 
 #define ASYNC __attribute__((swiftasynccall))
 

@@ -1,8 +1,8 @@
-// thread_stack.c - one request at a time, which the signal's handler answers on the stack that is asked for.
+// thread_stack.c - one request at a time, which the signal handler answers on the requested stack.
 //
-// A request that is given up may be answered late: so it has a number, and a handler takes it by a
-// compare-exchange from ASKED to ANSWERING, which a request that has been given up, or another one, does not
-// have any more. An answer that has begun is waited for: the handler ends by itself.
+// A request that has timed out may be answered late. So it has a number, and a handler takes it by a
+// compare-exchange from ASKED to ANSWERING, which fails if the request was abandoned or replaced by another
+// one. An answer that has begun is waited for: the handler always finishes.
 
 #include "CThreadStack.h"
 
@@ -24,9 +24,9 @@ enum { NOTHING, ASKED, ANSWERING, STATES };
 enum { FRAMES_MOST = 64, OWN_FRAMES = 2 }; // the handler's, and the kernel's that calls it
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(uint64_t) request; // its number times STATES, and its state
+static _Atomic(uint64_t) request; // its number times STATES, plus its state
 static _Atomic(int32_t) asked;    // the thread
-static void *frames[FRAMES_MOST]; // the handler's, from ANSWERING to the post
+static void *frames[FRAMES_MOST]; // owned by the handler from ANSWERING to the post
 static int depth;
 static sem_t answered;
 
@@ -56,7 +56,7 @@ static thread_stack_result take_signal(void)
         return THREAD_STACK_TAKEN;
     }
     (void)sem_init(&answered, 0, 0);
-    (void)backtrace(frames, 1); // loads what it needs, which a handler must not
+    (void)backtrace(frames, 1); // loads the library it needs, which a handler must not do
     struct sigaction own = {.sa_handler = answer, .sa_flags = SA_RESTART};
     return sigaction(SIGPROF, &own, NULL) == 0 ? THREAD_STACK_READ : THREAD_STACK_TAKEN;
 }
@@ -74,7 +74,7 @@ static struct timespec time_in(int ms)
     return end;
 }
 
-// False: nobody answers, and nobody will.
+// False: no handler has answered, and none will.
 static bool wait_for_answer(uint64_t number, int limit_ms)
 {
     struct timespec end = time_in(limit_ms);

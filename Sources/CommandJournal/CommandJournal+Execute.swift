@@ -1,4 +1,4 @@
-// CommandJournal+Execute.swift - one command, and several, all or nothing.
+// CommandJournal+Execute.swift - executes one command, or several, all or nothing.
 
 public import Commands
 internal import CInspection
@@ -9,19 +9,19 @@ internal import Foundation
 extension CommandJournal {
     /// Runs a command.
     ///
-    /// One whose key is known is not run: what became of it is returned, or thrown, when that has ended. A command cannot execute
-    /// another one in itself: who would take that back?
+    /// A command whose key is known is not run again: its recorded result is returned or thrown, after its run has ended. A
+    /// command cannot execute another command of the journal inside itself, because nothing would undo the inner one.
     ///
-    /// - Parameter context: of the run around it, if any.
-    /// - Returns: its output, when that is durable.
-    /// - Throws: what the command throws, when that is durable; ``JournalError/recorded(key:_:text:)``,
+    /// - Parameter context: the context of the enclosing run, if any.
+    /// - Returns: its output, after it is durable.
+    /// - Throws: the error of the command, after it is durable; ``JournalError/recorded(key:_:text:)``,
     ///   ``JournalError/keyConflict(_:)``, ``JournalError/keyInDoubt(_:)`` and ``JournalError/undecodable(type:sequence:_:)``, if
     ///   its key is known, and ``JournalError/corrupt(path:sequence:reason:)``, if its records were damaged meanwhile;
     ///   ``JournalError/unknownType(_:sequence:)``; an `EncodingError` or ``JournalError/tooLarge(size:limit:)``, when the command
-    ///   cannot be written down, and has not begun, or when what it returned cannot, and was taken back;
-    ///   ``JournalError/storage(_:)`` and ``JournalError/fileReplaced(path:)``, when nobody knows;
+    ///   cannot be encoded, and has not begun, or when its result cannot be encoded, and the command was undone;
+    ///   ``JournalError/storage(_:)`` and ``JournalError/fileReplaced(path:)``, when the outcome is unknown;
     ///   ``JournalError/reentrant``, ``JournalError/needsRecovery``, ``JournalError/busy``, ``JournalError/closed`` and
-    ///   ``JournalError/unusableKey(_:)``; a `CancellationError`, when it is cancelled before it has begun.
+    ///   ``JournalError/unusableKey(_:)``; a `CancellationError`, when the call is cancelled before the command has begun.
     public func execute<C: JournaledCommand>(
         _ command: C, _ context: CommandContext = CommandContext()
     ) async throws -> C.Output {
@@ -42,12 +42,12 @@ extension CommandJournal {
     /// Runs commands, all or nothing: when one fails, those that were done are undone, in reverse order.
     ///
     /// - Parameters:
-    ///   - key: names this run, as a command's key does the command; then it is not run a second time. Keys of its members must
-    ///     be new.
+    ///   - key: names this run, as a command's key names the command; with a key, the run is not executed a second time. Keys of
+    ///     its members must be new.
     ///   - options: as for a `TransactionCommand`. A recovery runs one member at a time, and has its own compensation policy.
-    ///   - context: of the run around it, if any.
-    /// - Throws: as ``execute(_:_:)``, with a `TransactionFailure` for what a member throws;
-    ///   ``JournalError/keyTaken(_:)``; ``JournalError/keyTwice(_:)``.
+    ///   - context: the context of the enclosing run, if any.
+    /// - Throws: as ``execute(_:_:)``, with a `TransactionFailure` for the error of a member; ``JournalError/keyTaken(_:)``;
+    ///   ``JournalError/keyTwice(_:)``.
     public func execute(
         allOrNothing members: [any JournaledCommand], key: String? = nil,
         options: TransactionOptions = TransactionOptions(), _ context: CommandContext = CommandContext()
@@ -57,7 +57,7 @@ extension CommandJournal {
 
     /// Runs commands of one type, all or nothing: see ``execute(allOrNothing:key:options:_:)->()``.
     ///
-    /// - Returns: their outputs, in the order of the commands, when they are durable.
+    /// - Returns: their outputs, in the order of the commands, after they are durable.
     @discardableResult
     public func execute<Member: JournaledCommand>(
         allOrNothing members: [Member], key: String? = nil,
@@ -72,7 +72,7 @@ extension CommandJournal {
 
     /// Runs commands, all or nothing: see ``execute(allOrNothing:key:options:_:)->()``.
     ///
-    /// - Returns: their outputs, when they are durable.
+    /// - Returns: their outputs, after they are durable.
     @discardableResult
     public func execute<each Member: JournaledCommand>(
         allOrNothing members: repeat each Member, key: String? = nil,
@@ -98,8 +98,8 @@ extension CommandJournal {
     }
 
     /// - Parameters:
-    ///   - answer: what a run gave that has ended well.
-    ///   - output: what this one gives, of what its members gave.
+    ///   - answer: the result of a recorded run that succeeded.
+    ///   - output: the result of this run, from the outputs of its members.
     private func execute<Output: Sendable>(
         _ members: [any JournaledCommand], _ key: String?, _ options: TransactionOptions,
         _ context: CommandContext, answer: @escaping (JournalRun) throws -> Output,
@@ -130,7 +130,7 @@ extension CommandJournal {
                 return open(member)
             }
             var inner = options
-            inner.mapError = { $0 }  // what is thrown is looked at first
+            inner.mapError = { $0 }  // the error is inspected first
             do {
                 let transaction = TransactionCommand(gathering: wrapped, options: inner)
                 return output(try await self.finish(run, of: transaction, context))
@@ -142,13 +142,13 @@ extension CommandJournal {
         }
     }
 
-    /// The recorded part of a call.
+    /// A run that is already recorded, and its answer.
     private struct Known<Value> {
         let run: JournalRun
         let answer: () throws -> Value
     }
 
-    /// Begins what nobody knows yet, while nobody else works on these keys.
+    /// Begins a run that is not recorded yet, while no other run works on these keys.
     private func running<Value>(
         _ keys: [String], known: () async throws -> Known<Value>?, begin: () async throws -> Value
     ) async throws -> Value {
@@ -166,15 +166,15 @@ extension CommandJournal {
             case .taken(let other):
                 await other.wait()
                 try Task.checkCancellation()
-                // A run that nobody works on any more stays as it is: all waiters for it may read that at once.
+                // A run that is no longer being worked on does not change: all its waiters may read it concurrently.
                 if let known = try await known(), live.isOver(known.run) { return try known.answer() }
             }
         }
     }
 
-    /// Runs a transaction of members of `run`, and ends that.
+    /// Runs a transaction of members of `run`, and ends the run.
     ///
-    /// - Parameter leavesIrreversible: whether something was acknowledged before that cannot be taken back.
+    /// - Parameter leavesIrreversible: whether something irreversible was acknowledged before.
     func finish<Output: Sendable>(
         _ run: JournaledRun, of transaction: TransactionCommand<Output>, _ context: CommandContext,
         leavesIrreversible: Bool = false
@@ -204,7 +204,7 @@ extension CommandJournal {
                 do { try await transaction.undo() } catch { result = .failure(error) }
             }
         }
-        // A run whose records could not be written is as after a crash, and nothing is said of how it ended.
+        // A run whose records could not be written is as after a crash: no outcome is recorded.
         if let failure = writer.failure { throw failure }
         var outcome = JournalOutcome(of: run.run, result)
         if outcome == .rolledBack, leavesIrreversible { outcome = .rolledBackExceptIrreversible }
@@ -223,7 +223,7 @@ extension CommandJournal {
 
     private func find(_ key: String) async throws -> Recorded? {
         try await writer.read { [otherKeys] store in
-            // A file of an earlier version may have it in other bytes.
+            // A file of an earlier version may hold the key in other bytes.
             let other = otherKeys[key]
             guard let place = try store.place(ofKey: key) ?? other.flatMap({ try store.place(ofKey: $0) })
             else { return nil }
@@ -233,7 +233,7 @@ extension CommandJournal {
                     throw JournalCorruption(sequence: record.sequence, reason: error.reason)
                 }
             }
-            // All of it was there when the journal was opened.
+            // The run was complete when the journal was opened.
             if run.kind == nil || place.member.map(run.members.indices.contains) == false {
                 throw JournalCorruption(sequence: place.run, reason: "its run is not whole any more")
             }
@@ -241,7 +241,7 @@ extension CommandJournal {
         }
     }
 
-    /// - Throws: ``JournalError/keyConflict(_:)``, when it is not the same command.
+    /// - Throws: ``JournalError/keyConflict(_:)``, when the key names another command.
     private func recorded(_ command: WrittenCommand, _ key: String) async throws -> Recorded? {
         guard let found = try await find(key) else { return nil }
         guard let member = found.member, try types.isSame(found.run.members[member], as: command) else {
@@ -277,14 +277,14 @@ extension CommandJournal {
     }
 }
 
-/// A run that leaves something in doubt, and what its caller is told.
+/// A run that leaves something in doubt, and the error for its caller.
 private struct LeftOpen: Error {
     let run: JournalRun
     let error: any Error
 }
 
 extension JournalOutcome {
-    /// How a run ended that gave `result`.
+    /// The outcome of a run with the given `result`.
     init<Output>(of run: JournalRun, _ result: Result<Output, any Error>) {
         guard case .failure(let error) = result else {
             self = .finished

@@ -1,22 +1,22 @@
-// CommandJournal+Recover.swift - ends what an earlier process left.
+// CommandJournal+Recover.swift - ends the runs that an earlier process left.
 
 public import Commands
 internal import Foundation
 
 extension CommandJournal {
-    /// How recovery treats an all-or-nothing run that was in the middle, when nothing of it had failed.
+    /// How recovery treats an unfinished all-or-nothing run of which nothing had failed.
     public enum Unfinished: Hashable, Sendable {
-        /// The run is taken back.
+        /// The run is undone.
         case compensate
-        /// The run goes on.
+        /// The run continues.
         case resume
     }
 
-    /// A command of which nobody knows whether it was done, or undone: it has no key, and was not begun again; or it was done again,
-    /// and threw something other than ``NotDone``; or it gave what cannot be written down, and was not taken back, because the undo of
-    /// another one threw.
+    /// A command that may or may not have been done, or undone. Either it has no key and was not begun again; or it was begun again and
+    /// threw an error other than ``NotDone``; or its result could not be encoded, and it was not undone because the undo of another
+    /// command threw.
     public struct InDoubt: Hashable, Sendable {
-        /// The number of the record that says that it was begun, or that its undo was.
+        /// The number of the record that says that the command, or its undo, was begun.
         public let sequence: Int64
         /// The number of its run.
         public let run: Int64
@@ -24,12 +24,13 @@ extension CommandJournal {
         public let member: Int
         /// The name of its type.
         public let type: String
-        /// Whether it is its undo that is in doubt.
+        /// Whether its undo is in doubt.
         public let isUndo: Bool
-        /// The error that it threw when this recovery began it again; nil: it was not begun again, or threw nothing. Equality ignores it.
+        /// The error that the command threw when this recovery began it again; nil if it was not begun again, or threw nothing. Equality
+        /// ignores the error.
         public let error: (any Error)?
 
-        /// Whether both are in doubt by the same record.
+        /// Whether both are in doubt because of the same record.
         public static func == (one: InDoubt, other: InDoubt) -> Bool { one.sequence == other.sequence }
 
         /// Hashes the number of the record.
@@ -38,22 +39,23 @@ extension CommandJournal {
 
     /// The fate of a command in doubt.
     public enum DoubtAnswer: Hashable, Sendable {
-        /// Nobody knows: its run stays as it is.
+        /// Not known: its run stays as it is.
         case leave
-        /// The command is begun again: it did not happen, or may happen twice. Once it has thrown, that is for the next recovery.
+        /// The command is begun again: it did not happen, or may happen twice. For a command that threw in this recovery, the next
+        /// recovery begins it again.
         case again
-        /// Somebody has seen to it: it counts as not done, or as undone.
+        /// The doubt was resolved outside the journal: the command counts as not done, or as undone.
         case over
     }
 
-    /// How recovery treats a run that cannot be read: a type in it is not among those that the journal was given, or a command, an output
-    /// or a proof cannot be decoded.
+    /// How recovery treats an unreadable run: the journal was not given one of its types, or a command, an output or a proof cannot be
+    /// decoded.
     public enum Undecodable: Hashable, Sendable {
-        /// The recovery throws; before it does anything, if it is a command that cannot be read.
+        /// The recovery throws; if a command cannot be read, before it does anything.
         case stop
-        /// The run stays as it is, for a later recovery that can read it; all other runs are recovered, and commands executed.
+        /// The run stays as it is, for a later recovery that can read it. All other runs are recovered, and commands can be executed.
         case park
-        /// The run is ended, ``JournalOutcome/incomplete`` if anything of it may be left: nothing is done, or undone. Its keys stay known.
+        /// The run is ended, ``JournalOutcome/incomplete`` if anything of it may be left; nothing is done or undone. Its keys stay known.
         case abandon
     }
 
@@ -65,16 +67,16 @@ extension CommandJournal {
             public let number: Int64
             /// How it ended.
             public let outcome: JournalOutcome
-            /// The error that it met.
+            /// The error of the run, if any.
             public let error: (any Error)?
         }
 
-        /// The runs that were ended, in that order.
+        /// The runs that were ended, in the order in which they ended.
         public internal(set) var runs: [Run] = []
         /// The commands that are still in doubt. Their runs have not ended.
         public internal(set) var inDoubt: [InDoubt] = []
 
-        /// A run that was not recovered, as it cannot be read.
+        /// A run that was not recovered because it cannot be read.
         public struct Parked: Sendable {
             /// The number of its first record.
             public let number: Int64
@@ -86,26 +88,25 @@ extension CommandJournal {
         public internal(set) var parked: [Parked] = []
     }
 
-    /// Ends the runs of earlier processes, one after another: a command by itself is done; several, all or nothing, are taken
-    /// back or go on. To be called once, before anything is executed; again, when something was left in doubt.
+    /// Ends the runs of earlier processes, one after another: a single command is done; an all-or-nothing run is undone or continued.
+    /// Call it once, before anything is executed, and again when something was left in doubt.
     ///
-    /// Commands in the middle are begun again if they have a key, or change nothing. When one throws, the call before the crash may have
-    /// had its effect all the same: it stays in doubt, unless the error is ``NotDone``. A recovery may be killed and called again at
-    /// any point: what it does, it writes down.
+    /// Unfinished commands are begun again if they have a key, or change nothing. When one throws, the call before the crash may still
+    /// have had its effect: the command stays in doubt, unless the error is ``NotDone``. A recovery may be killed and called again at any
+    /// point: it records its own progress.
     ///
     /// - Parameters:
-    ///   - unfinished: what becomes of an all-or-nothing run in the middle. One that was being taken back is taken back; one of
-    ///     which all was done has succeeded.
+    ///   - unfinished: the treatment of an unfinished all-or-nothing run. A run that was already being undone is undone; a run whose
+    ///     members were all done has succeeded.
     ///   - compensation: what happens when an undo throws.
-    ///   - undecodable: what becomes of a run that cannot be read.
-    ///   - deciding: is asked about each command in doubt that has no key, in their order, and then about each that threw when it
-    ///     was begun again. A run goes on when nothing in it is left.
-    /// - Throws: ``JournalError/busy``, ``JournalError/closed``, ``JournalError/fileReplaced(path:)`` and
-    ///   ``JournalError/storage(_:)``; and, unless `undecodable` says
-    ///   otherwise, ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)`` for a command:
-    ///   nothing was done. ``JournalError/recoveryStopped(_:_:)``, with the report up to then, when it has begun, and the journal
-    ///   cannot be written, an output or a proof cannot be decoded, or it is cancelled, between runs. What a command throws does not
-    ///   end it, and is in the report.
+    ///   - undecodable: the treatment of a run that cannot be read.
+    ///   - deciding: called for each command in doubt that has no key, in order, and then for each that threw when it was begun again. A
+    ///     run continues when nothing in it is left in doubt.
+    /// - Throws: ``JournalError/busy``, ``JournalError/closed``, ``JournalError/fileReplaced(path:)`` and ``JournalError/storage(_:)``;
+    ///   and, depending on `undecodable`, ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``
+    ///   for a command: nothing was done. ``JournalError/recoveryStopped(_:_:)``, with the report so far, when the recovery has begun,
+    ///   and the journal cannot be written, an output or a proof cannot be decoded, or the recovery is cancelled between runs. The error
+    ///   of a command does not end the recovery; the report contains it.
     public func recover(
         _ unfinished: Unfinished = .compensate,
         compensation: TransactionOptions.Compensation = .continueOnFailure,
@@ -141,20 +142,20 @@ extension CommandJournal {
         return report
     }
 
-    /// Ends a run, or reports what is in doubt of it.
+    /// Ends a run, or reports its commands in doubt.
     private func recover(
         _ journaled: JournaledRun, _ commands: [any JournaledCommand], _ unfinished: Unfinished,
         _ compensation: TransactionOptions.Compensation, _ report: inout RecoveryReport,
         _ deciding: (InDoubt) async -> DoubtAnswer
     ) async throws {
         let run = journaled.run
-        // Whether all of it can be read, before anything of it is done.
+        // Checks that the whole run can be read, before any of it is done.
         for index in commands.indices { _ = try member(index, commands, journaled) }
         let unrepeatable = doubts(run).filter { doubt in
             let command = commands[doubt.member]
             return command.idempotencyKey == nil && command.undoability != .noEffect
         }
-        // Nothing is done, or taken back, beside what is in doubt.
+        // While a command is in doubt, nothing else of its run is done or undone.
         let left = try await decide(unrepeatable, leaving: [.leave], journaled, deciding)
         report.inDoubt += left
         guard left.isEmpty else { return }
@@ -162,7 +163,7 @@ extension CommandJournal {
         let errors = Dictionary(uniqueKeysWithValues: failures.map { ($0.member, $0.error) })
         let unsettled = doubts(journaled.run, errors).filter { $0.error != nil }
         guard try await decide(unsettled, leaving: [.leave, .again], journaled, deciding).isEmpty else {
-            // With those that threw nothing, and gave what cannot be written down.
+            // Includes commands that threw nothing, and whose results cannot be encoded.
             report.inDoubt += doubts(journaled.run, errors)
             return
         }
@@ -173,7 +174,7 @@ extension CommandJournal {
         if let ended { report.runs.append(ended) } else { report.inDoubt += doubts(journaled.run) }
     }
 
-    /// Ends a run that cannot be read, as it is.
+    /// Ends a run that cannot be read, without doing or undoing anything.
     private func abandon(_ run: JournaledRun, _ error: any Error) async throws -> RecoveryReport.Run {
         let members = run.run.members
         let isLeft = members.contains { $0.phase != nil && ($0.phase != .failed || $0.left != nil) }
@@ -189,7 +190,7 @@ extension CommandJournal {
         return RecoveryReport.Run(number: run.number, outcome: outcome, error: error)
     }
 
-    /// Calls `body` in a task that nobody cancels: to end a run in the middle is what a recovery is for.
+    /// Calls `body` in a task that is never cancelled: a recovery must not leave a run in the middle.
     private func uncancelled<Value: Sendable>(
         _ run: JournaledRun, _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -198,7 +199,7 @@ extension CommandJournal {
         return try result.get()
     }
 
-    /// - Parameter errors: what was thrown, by member, when they were begun again.
+    /// - Parameter errors: the errors of members that were begun again, by member.
     private func doubts(_ run: JournalRun, _ errors: [Int: any Error] = [:]) -> [InDoubt] {
         run.members.enumerated().filter(\.element.isInDoubt).map { index, member in
             InDoubt(
@@ -207,10 +208,10 @@ extension CommandJournal {
         }
     }
 
-    /// Asks about each of them, and writes down what is over; or, when something is left, nothing.
+    /// Asks about each of the doubts. Records the ones that are over; if any is left, records nothing.
     ///
     /// - Parameter leaving: the answers that leave something in doubt.
-    /// - Returns: what is left.
+    /// - Returns: the doubts that are left.
     private func decide(
         _ doubts: [InDoubt], leaving: [DoubtAnswer], _ run: JournaledRun,
         _ deciding: (InDoubt) async -> DoubtAnswer
@@ -230,13 +231,13 @@ extension CommandJournal {
         return []
     }
 
-    /// - Parameter failure: what the first command threw that did as it was begun again.
-    /// - Returns: nil when something is in doubt still.
+    /// - Parameter failure: the error of the first command that threw when it was begun again.
+    /// - Returns: nil when something is still in doubt.
     private func carryOut(
         _ plan: RecoveryPlan, _ run: JournaledRun, _ commands: [any JournaledCommand],
         _ failure: (any Error)?, _ compensation: TransactionOptions.Compensation
     ) async throws -> RecoveryReport.Run? {
-        // One that was in doubt may have failed; or all may be done now.
+        // A command that was in doubt may have failed; or all may be done now.
         let plan = plan == .forward ? RecoveryPlan(run.run, .resume) : plan
         if case .end(let outcome) = plan {
             try await run.end(outcome, failure)
@@ -260,9 +261,10 @@ extension CommandJournal {
         return RecoveryReport.Run(number: run.number, outcome: .finished, error: nil)
     }
 
-    /// Begins again what is in doubt, or lacks a proof, one after another: then it is known whether it was done, and with which.
+    /// Begins each command again that is in doubt or lacks a proof, one after another. Afterwards it is known whether the command was
+    /// done, and its proof.
     ///
-    /// - Returns: those that threw, in that order, and what they threw.
+    /// - Returns: the members that threw, in that order, and their errors.
     private func settle(
         _ run: JournaledRun, _ commands: [any JournaledCommand]
     ) async throws -> [(member: Int, error: any Error)] {
@@ -291,7 +293,7 @@ extension CommandJournal {
         return try open(commands[index])
     }
 
-    /// - Returns: nil when all that failed is that it was to be taken back.
+    /// - Returns: nil when nothing failed but `TakeBack`, which starts the undoing.
     private func reason(_ error: any Error) -> (any Error)? {
         guard let failure = error as? TransactionFailure, failure.cause is TakeBack.Order else {
             return error
@@ -300,7 +302,7 @@ extension CommandJournal {
     }
 }
 
-/// Something that was done, whose undo threw; it has no key, and gave no proof, so nothing of it is begun again.
+/// A command that was done and whose undo threw. It has neither a key nor a proof, so neither its work nor its undo is begun again.
 private struct Staying: UndoableCommand {
     let failure: RecordedUndoFailure
 
@@ -308,7 +310,7 @@ private struct Staying: UndoableCommand {
     func undo(_ undo: Void, _ context: CommandContext) async throws { throw failure }
 }
 
-/// The last member of a run that is to be taken back: it fails.
+/// The last member of a run that is to be undone: it fails.
 private struct TakeBack: UndoableCommand {
     struct Order: Error {}
 

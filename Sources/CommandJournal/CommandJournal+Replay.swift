@@ -1,4 +1,4 @@
-// CommandJournal+Replay.swift - does again what was done.
+// CommandJournal+Replay.swift - runs again the commands that were done.
 
 internal import Commands
 internal import Foundation
@@ -8,20 +8,21 @@ extension CommandJournal {
     public struct ReplayReport: Hashable, Sendable {
         /// How many commands it ran.
         public internal(set) var count = 0
-        /// The numbers of the records that it skipped, because nobody knows their type.
+        /// The numbers of the records that it skipped, because their type is unknown.
         public internal(set) var skipped: [Int64] = []
     }
 
-    /// Runs what was done and not undone once more, in the order in which it was done: for receivers that forget. Nothing of it
-    /// is written down.
+    /// Runs the commands again that were done and not undone, in the order in which they were done: for receivers that forget.
+    /// Nothing is recorded.
     ///
-    /// Irreversible commands were not undone, although their run was taken back. Commands in doubt are not run. While it runs, nothing else can be executed.
+    /// Irreversible commands are run even if their run was undone, because they were not. Commands in doubt are not run. During a
+    /// replay, nothing else can be executed.
     ///
-    /// - Parameter skipsUnknownTypes: whether records of types that the journal was not given are left out.
-    /// - Throws: ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``: what came before it
-    ///   was run; ``JournalError/replay(type:sequence:_:)``, when a command throws; ``JournalError/busy``, while anything runs;
-    ///   ``JournalError/needsRecovery``; ``JournalError/closed`` and ``JournalError/storage(_:)``; a `CancellationError`, between
-    ///   commands.
+    /// - Parameter skipsUnknownTypes: whether records of types that the journal was not given are skipped.
+    /// - Throws: ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``: the commands before
+    ///   it were run; ``JournalError/replay(type:sequence:_:)``, when a command throws; ``JournalError/busy``, while anything
+    ///   runs; ``JournalError/needsRecovery``; ``JournalError/closed`` and ``JournalError/storage(_:)``; a `CancellationError`,
+    ///   between commands.
     /// - Complexity: O(records), some hundreds of commands in memory at a time.
     public func replay(skipsUnknownTypes: Bool = false) async throws -> ReplayReport {
         try live.beginReplay()
@@ -52,7 +53,7 @@ extension CommandJournal {
     }
 
     private func perform<C: JournaledCommand>(_ command: C) async throws {
-        // As a run, so that one that throws leaves nothing behind.
+        // As a transaction, so a command that throws leaves nothing behind.
         _ = try await TransactionCommand(command).execute(CommandContext())
     }
 }

@@ -1,11 +1,11 @@
-// CommandJournal.swift - the face: opening and closing.
+// CommandJournal.swift - the public class: opening and closing.
 
 internal import CompositeOperationsBasics
 internal import Dispatch
 internal import Foundation
 internal import Runs
 
-/// An append-only journal of commands, in a file of SQLite: what has begun is known after a crash, and is ended then.
+/// An append-only journal of commands, in an SQLite file: after a crash, commands that have begun are known, and are ended.
 ///
 /// ```swift
 /// let journal = try await CommandJournal(path: "orders.journal", types: [Deposit.self, Withdraw.self])
@@ -14,13 +14,13 @@ internal import Runs
 /// try await journal.execute(allOrNothing: [Withdraw(…), Deposit(…)])
 /// ```
 ///
-/// A command begins when that is durable: whoever looks afterwards knows of it. What `execute` returned is durable, too. After a
-/// crash, ``recover(_:compensation:undecodable:deciding:)`` ends what has not ended. Each thing is done once, if commands have a
-/// key, and whoever does their work looks at it; see ``JournaledCommand/idempotencyKey``. Without a key nothing is done twice, but
-/// it may remain in doubt whether something was done once: that is told.
+/// A command begins only after its record is durable, so a later process knows of it. A result that `execute` returned is durable,
+/// too. After a crash, ``recover(_:compensation:undecodable:deciding:)`` ends the runs that have not ended. Work is done exactly
+/// once if its command has a key and the receiver checks it; see ``JournaledCommand/idempotencyKey``. Without a key nothing is done
+/// twice, but whether it was done once may remain in doubt; such a command is reported.
 ///
-/// Calls may come from any thread. None blocks: files are written on a dispatch queue. Many calls at a time share the writing,
-/// which is most of the cost of each.
+/// Calls may come from any thread. None blocks: files are written on a dispatch queue. Concurrent calls share the writing, which is
+/// most of the cost of each.
 public final class CommandJournal: Sendable {
     /// The version of the file's tables.
     public static let schemaVersion = 1
@@ -49,7 +49,7 @@ public final class CommandJournal: Sendable {
         otherKeys = log.otherKeys
     }
 
-    /// Reads all of it. What is wrong at the end is dropped, as if it had never been written.
+    /// Reads the whole journal. Damaged records at the end are dropped, as if they had never been written.
     private static func load(
         _ store: any JournalStore
     ) throws -> (any JournalStore, JournalLog, dropped: [Int64]) {
@@ -79,14 +79,14 @@ public final class CommandJournal: Sendable {
                 if last <= log.last { throw corruption }
                 dropped = [corruption.sequence, last]
             }
-            // A run that was not accepted whole is a commit that was torn: nobody was told of it.
+            // A run that was not accepted whole is a torn commit: no caller was told that it succeeded.
             let whole = log.last
             log.dropTorn()
             if log.last < whole { dropped.formUnion((log.last + 1)...whole) }
-            // Records that were committed, and are not there.
+            // Records that were committed, and are missing.
             if let anchor, log.last < anchor.sequence { dropped.formUnion((log.last + 1)...anchor.sequence) }
             if !dropped.isEmpty { try store.removeRecords(after: log.last) }
-            // Before anything is added: else it might name a record that is another one then.
+            // Before anything is added: otherwise the anchor might name a record whose number has been reused.
             try store.setAnchor(JournalAnchor(sequence: log.last, checksum: log.checksum))
             return (store, log, dropped.sorted())
         } catch {
@@ -95,24 +95,25 @@ public final class CommandJournal: Sendable {
         }
     }
 
-    /// Writes what has been added, and lets the file go; from now on, all calls throw ``JournalError/closed``. To be called when
-    /// nothing runs: what runs is left as by a crash.
+    /// Writes the records that have been added, and closes the file; from now on, all calls throw ``JournalError/closed``. Call it
+    /// when nothing runs: active runs are left as after a crash.
     public func close() async { await writer.close() }
 }
 
 extension CommandJournal {
     #if Journal
-        /// Opens a journal, or makes one where there is no file, which only its owner may read and write.
+        /// Opens a journal, or creates one if there is no file; only the file's owner may read and write it.
         ///
         /// - Parameters:
-        ///   - path: of the file. Two others are beside it, and belong to it: the log of SQLite, whose name ends in `-wal`; and one
-        ///     whose name ends in `-anchor`, by which it is found that the end of the log is lost.
-        ///   - types: all types of commands that are in it, or will be.
+        ///   - path: the path of the file. Two other files next to it belong to it: the log of SQLite, whose name ends in `-wal`;
+        ///     and a file whose name ends in `-anchor`, which detects that the end of the log is lost.
+        ///   - types: all types of commands that the journal contains, or will contain.
         /// - Throws: ``JournalError/inUse(path:)``, ``JournalError/notAJournal(path:)``, ``JournalError/cannotOpen(path:_:)``,
-        ///   ``JournalError/schemaVersion(found:expected:)``, ``JournalError/corrupt(path:sequence:reason:)``: the file was
-        ///   not changed; or ``JournalError/fileReplaced(path:)`` and ``JournalError/storage(_:)``.
-        /// - Precondition: no two types have one ``JournaledCommand/journalName``.
-        /// - Complexity: O(records) time, O(runs that have not ended) memory; and keys that an earlier version wrote in other bytes.
+        ///   ``JournalError/schemaVersion(found:expected:)``, ``JournalError/corrupt(path:sequence:reason:)``: the file was not
+        ///   changed then; or ``JournalError/fileReplaced(path:)`` and ``JournalError/storage(_:)``.
+        /// - Precondition: no two types have the same ``JournaledCommand/journalName``.
+        /// - Complexity: O(records) time, O(runs that have not ended) memory, plus the keys that an earlier version wrote in
+        ///   non-canonical form.
         public convenience init(path: String, types: [any JournaledCommand.Type]) async throws {
             try await self.init(types) { try SQLiteStore(path: path) }
         }

@@ -1,10 +1,10 @@
-// CommandTypes.swift - which types of commands a journal knows, and what commands look like in it.
+// CommandTypes.swift - the types of commands that a journal knows, and the form of commands in it.
 
 internal import Commands
 internal import CompositeOperationsBasics
 internal import Foundation
 
-/// A command as it is written down.
+/// A command as it is recorded.
 struct WrittenCommand: Equatable, Sendable {
     let type: String
     let key: String?
@@ -18,16 +18,16 @@ struct WrittenCommand: Equatable, Sendable {
 
     init(_ member: JournalMember) { self.init(type: member.type, key: member.key, payload: member.payload) }
 
-    /// - Parameter accepted: of a member.
+    /// - Parameter accepted: the record of a member.
     init(_ accepted: JournalRecord) {
         self.init(type: accepted.type ?? "", key: accepted.key, payload: accepted.payload ?? Data())
     }
 }
 
 extension String {
-    /// The same string in Normalization Form C, whose bytes are those of each string that equals it.
+    /// The same string in Normalization Form C, whose bytes are the same for all equal strings.
     ///
-    /// Source: Unicode Standard Annex #15; text in it stays so in every later version of Unicode.
+    /// Source: Unicode Standard Annex #15; text in this form keeps it in every later version of Unicode.
     var canonical: String { utf8.allSatisfy { $0 < 0x80 } ? self : precomposedStringWithCanonicalMapping }
 }
 
@@ -70,15 +70,15 @@ struct CommandTypes: Sendable {
             payload: try Self.encode(command))
     }
 
-    /// A key as it is written down: equal strings have the same bytes there.
+    /// A key as it is recorded: equal strings have the same bytes there.
     ///
-    /// SQLite's strings end at a zero character: what comes behind it would be lost.
+    /// SQLite's strings end at a zero character: the rest would be lost.
     static func checked(_ key: String?) throws -> String? {
         if let key, key.contains("\0") { throw JournalError.unusableKey(key) }
         return key?.canonical
     }
 
-    /// - Parameter sequence: where it is, for errors.
+    /// - Parameter sequence: the number of its record, for errors.
     func read(_ written: WrittenCommand, at sequence: Int64) throws -> any JournaledCommand {
         guard let known = types[written.type] else {
             throw JournalError.unknownType(written.type, sequence: sequence)
@@ -87,7 +87,7 @@ struct CommandTypes: Sendable {
             try Self.decode(type, written.payload, C.journalName, sequence)
         }
         let command = try open(known)
-        // Its receiver would take it for another piece of work.
+        // With another key, its receiver would take it for another piece of work.
         let key = command.idempotencyKey
         guard key == written.key else {
             throw JournalError.undecodable(
@@ -96,9 +96,11 @@ struct CommandTypes: Sendable {
         return command
     }
 
-    /// Whether a member of a run is this command: as the program writes it now, though an earlier version of it wrote less.
+    /// Whether a member of a run is this command, as the program encodes it now; an earlier version may have
+    /// encoded fewer fields.
     ///
-    /// - Throws: ``JournalError/undecodable(type:sequence:_:)``, when it is of the same type, and nobody can tell.
+    /// - Throws: ``JournalError/undecodable(type:sequence:_:)``, when it is of the same type, and cannot be
+    ///   compared.
     func isSame(_ member: JournalMember, as command: WrittenCommand) throws -> Bool {
         let recorded = WrittenCommand(member)
         if recorded == command { return true }
@@ -112,7 +114,7 @@ struct CommandTypes: Sendable {
             == String(decoding: command.payload, as: UTF8.self)
     }
 
-    /// The same bytes for the same value: what has no order of its own is sorted.
+    /// Encodes equal values into the same bytes: keys without an order are sorted.
     static func encode(_ value: some Encodable) throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

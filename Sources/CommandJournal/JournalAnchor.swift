@@ -1,22 +1,22 @@
-// JournalAnchor.swift - what the last record was, kept outside of the log: so that it is found when the end of that is lost.
+// JournalAnchor.swift - the last record, kept outside the log, to detect that the end of the log is lost.
 //
-// SQLite takes the frames of its log up to the first that is not whole: where a bit has flipped, or when the log is gone, what comes
-// behind is dropped as if it had never been. The checksum of a record is that of all before it, too, so one is enough.
+// SQLite reads the frames of its log up to the first that is not whole: after a flipped bit, or without the log, all later frames
+// are dropped as if they had never been. The checksum of a record covers all records before it, so one checksum is enough.
 //
 // Invariant:
-//   A1  the record that an anchor names was durable before the anchor was written. So it may lag behind, as after a loss of power;
-//       ahead it is of a file that has lost records, until these have been reported.
+//   A1  the record that an anchor names was durable before the anchor was written. So the anchor may lag behind, for example after a
+//       loss of power. It is ahead only of a file that has lost records, until the loss is reported.
 
 internal import Foundation
 
 /// The last record of a journal.
 package struct JournalAnchor: Equatable, Sendable {
-    /// Of the bytes below.
+    /// The version of the bytes below.
     package static let version: UInt32 = 1
-    /// How many bytes it has.
+    /// The size of an anchor in bytes.
     package static let size = 32
 
-    /// 0: there was none.
+    /// 0: there was no record.
     package let sequence: Int64
     package let checksum: UInt64
 
@@ -25,7 +25,7 @@ package struct JournalAnchor: Equatable, Sendable {
         self.checksum = checksum
     }
 
-    /// Letters, version, number, checksum, and the checksum of these. As few as are written at once.
+    /// Letters, version, number, checksum, and the checksum of these: few enough to be written at once.
     package func bytes(version: UInt32 = version) -> [UInt8] {
         var bytes = Array("COja".utf8)
         func add(_ number: some FixedWidthInteger) {
@@ -38,7 +38,7 @@ package struct JournalAnchor: Equatable, Sendable {
         return bytes
     }
 
-    /// - Returns: nil when it was not written whole.
+    /// - Returns: nil when the anchor was not written whole.
     /// - Throws: ``JournalError/schemaVersion(found:expected:)``.
     package init?(bytes: [UInt8]) throws {
         guard bytes.count == Self.size, bytes.starts(with: "COja".utf8) else { return nil }

@@ -1,26 +1,26 @@
-// JournalError.swift - what a journal refuses, and what it finds.
+// JournalError.swift - the refusals and findings of a journal.
 
 /// A refusal, or a finding, of a journal.
 public enum JournalError: Error, CustomStringConvertible {
     /// Another journal, of this process or another one, has the file.
     case inUse(path: String)
-    /// There can be no journal at the path: it is a folder, say, or cannot be read.
+    /// There can be no journal at the path: for example, it is a folder or cannot be read.
     case cannotOpen(path: String, any Error)
     /// The file is something else. It was not changed.
     case notAJournal(path: String)
     /// The file was written by another version of this library. It was not changed.
     case schemaVersion(found: Int, expected: Int)
-    /// A record is not as it was written, and not the last one; or cannot be read. The file was not changed.
+    /// A record that is not the last one was changed, or cannot be read. The file was not changed.
     case corrupt(path: String, sequence: Int64, reason: String)
     /// A command's type is not among those that the journal was given.
     case unknownType(String, sequence: Int64?)
-    /// A record cannot be made a command, an output or a proof again.
+    /// A record cannot be decoded into a command, an output or a proof.
     case undecodable(type: String, sequence: Int64, any Error)
-    /// A record of a command, with its encoding, or with what it returned, has more bytes than the file can hold in one.
+    /// A record with the encoding of a command, or of its result, has more bytes than the file can hold in one record.
     case tooLarge(size: Int, limit: Int)
     /// The key has a zero character (U+0000). Nothing was done.
     case unusableKey(String)
-    /// The key names another piece of work already.
+    /// The key already names another piece of work.
     case keyConflict(String)
     /// The key names the same work in another run, so it cannot be a member of this one.
     case keyTaken(String)
@@ -28,28 +28,29 @@ public enum JournalError: Error, CustomStringConvertible {
     case keyTwice(String)
     /// The work with this key is in doubt, or its run is parked; see ``CommandJournal/recover(_:compensation:undecodable:deciding:)``.
     case keyInDoubt(String)
-    /// The work with this key has been tried, and ended so; with the text of its error.
+    /// The work with this key was tried and ended with this outcome; with the text of its error.
     case recorded(key: String, JournalOutcome, text: String)
     /// Runs of an earlier process have not ended: ``CommandJournal/recover(_:compensation:undecodable:deciding:)`` comes first.
     case needsRecovery
-    /// A recovery or a replay is going on; or, for a replay, a run.
+    /// A recovery or a replay is in progress; or, for a replay, a run.
     case busy
-    /// A command of the journal executes another one of it in itself.
+    /// A command of the journal executes another command of the same journal inside itself.
     case reentrant
-    /// A recovery did not come to its end: what it had done by then is written down, and no later recovery reports it; and why.
+    /// A recovery did not complete. Its work up to then is recorded, and no later recovery reports it again. The second value is the
+    /// reason.
     case recoveryStopped(CommandJournal.RecoveryReport, any Error)
-    /// A command threw while it was replayed.
+    /// A command threw while being replayed.
     case replay(type: String, sequence: Int64, any Error)
-    /// The file, or its log, was renamed, replaced or deleted while the journal had it. Nothing more is written by this process, and
-    /// of what it wrote last nobody knows whether it will be found.
+    /// The file, or its log, was renamed, replaced or deleted while the journal was open. This process writes nothing more, and its
+    /// last records may or may not be found.
     case fileReplaced(path: String)
     /// The journal was closed.
     case closed
-    /// The journal could not be read or written. After a failed write nothing more is written by this process: what is in it,
-    /// recovery finds.
+    /// The journal could not be read or written. After a failed write this process writes nothing more; recovery finds the records
+    /// that are in the file.
     case storage(any Error)
 
-    /// A sentence.
+    /// A description of the error in a sentence.
     public var description: String {
         switch self {
         case .inUse(let path): "The journal \(path) is in use."
@@ -90,15 +91,15 @@ public enum JournalError: Error, CustomStringConvertible {
     }
 }
 
-/// The text of an error of coding, without the values that it names: these may be secret.
+/// The text of a coding error, without the values that it names, which may be secret.
 ///
-/// - Returns: of any other error, the name of its type.
+/// - Returns: for any other error, the name of its type.
 func textWithoutValues(of error: any Error) -> String {
     func place(_ path: [any CodingKey]) -> String {
         if path.isEmpty { return "its top level" }
         let names = path.map { key in
             let mirror = Mirror(reflecting: key)
-            // The name of a field, as the program has it; others, of a dictionary for one, are values.
+            // The name of a field in the program; other keys, for example of a dictionary, are values.
             let isField = mirror.displayStyle == .enum && mirror.children.isEmpty
             return isField ? key.stringValue : "…"
         }
@@ -122,7 +123,7 @@ func textWithoutValues(of error: any Error) -> String {
 }
 
 extension JournalError {
-    /// Whether something is written down that this program cannot read.
+    /// Whether the journal contains something that this program cannot read.
     var isUnreadable: Bool {
         switch self {
         case .unknownType, .undecodable: true
@@ -130,7 +131,7 @@ extension JournalError {
         }
     }
 
-    /// The error that a read of `store` met.
+    /// The error of a read of `store`.
     init(reading store: any JournalStore, _ error: any Error) {
         switch error {
         case let error as JournalError: self = error

@@ -1,12 +1,13 @@
-// JournalLog.swift - the whole journal, record by record: which runs have not ended, and where it is corrupt. Pure.
+// JournalLog.swift - the whole journal, record by record: the runs that have not ended, and where the journal
+// is corrupt. Pure.
 //
 // Invariants:
-//   I1  sequence numbers have no gap, and checksums are a chain: what is not as it was written, or where, is found.
-//   I2  `unfinished` holds the runs that are accepted and have not ended; memory is theirs alone.
-//   I3  at most one run is being accepted: its records come in one commit, so next to each other.
-//   I4  `otherKeys` holds the keys that are not written in canonical form: nobody writes such any more.
+//   I1  sequence numbers have no gap, and checksums are a chain: a record that was changed or moved is found.
+//   I2  `unfinished` holds the runs that are accepted and have not ended; no other run takes memory.
+//   I3  at most one run is being accepted: its records come in one commit, so they are adjacent.
+//   I4  `otherKeys` holds the keys that are not recorded in canonical form; such keys are no longer written.
 
-/// Where a journal is not as it was written.
+/// A place where a journal is not as it was written.
 package struct JournalCorruption: Error, Equatable {
     package let sequence: Int64
     package let reason: String
@@ -17,9 +18,9 @@ package struct JournalLog: Sendable {
     package private(set) var last: Int64 = 0
     package private(set) var checksum: UInt64 = 0
     package private(set) var unfinished: [Int64: JournalRun] = [:]
-    /// By the canonical form of each: the first that is equal, as it is written.
+    /// For each canonical form, the first equal key, as it is recorded.
     package private(set) var otherKeys: [String: String] = [:]
-    /// The run whose members have been written, and whose own record has not; and the state before it.
+    /// The run whose members are written but whose own record is not, and the state before it.
     private var accepting: (run: JournalRun, last: Int64, checksum: UInt64)?
 
     package init() {}
@@ -27,14 +28,14 @@ package struct JournalLog: Sendable {
     /// Whether the last run was not accepted whole.
     package var isTorn: Bool { accepting != nil }
 
-    /// Forgets a run that was not accepted whole.
+    /// Drops a run that was not accepted whole.
     package mutating func dropTorn() {
         guard let accepting else { return }
         (last, checksum) = (accepting.last, accepting.checksum)
         self.accepting = nil
     }
 
-    /// - Throws: ``JournalCorruption``, and nothing has changed.
+    /// - Throws: ``JournalCorruption``; nothing has changed then.
     package mutating func apply(_ record: JournalRecord) throws(JournalCorruption) {
         func corrupt(_ reason: String) -> JournalCorruption {
             JournalCorruption(sequence: last + 1, reason: reason)

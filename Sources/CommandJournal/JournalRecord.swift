@@ -1,4 +1,4 @@
-// JournalRecord.swift - what one line of the journal says, and how it is told that it still says so.
+// JournalRecord.swift - one line of the journal, and its checksum.
 
 package import Foundation
 
@@ -6,17 +6,17 @@ package import Foundation
 package struct JournalRecord: Hashable, Sendable {
     /// The kind of record. The numbers are in files.
     package enum Phase: Int, CaseIterable, Sendable {
-        /// A member is part of a run to come; without a member: the run is accepted, with the members before.
+        /// A member is part of a run that is being accepted; without a member: the run is accepted, with the members before.
         case accepted = 1
         /// A member's work may have been started.
         case begun = 2
         case done = 3
-        /// The member threw, and the parts that it had registered are taken back, as far as the record says.
+        /// The member threw, and the parts that it had registered are undone, as far as the record says.
         case failed = 4
-        /// Taking a member back may have been started.
+        /// The undo of a member may have been started.
         case undoing = 5
         case undone = 6
-        /// Taking it back threw.
+        /// The undo threw.
         case undoFailed = 7
         /// The run has ended, with an outcome.
         case ended = 8
@@ -26,21 +26,21 @@ package struct JournalRecord: Hashable, Sendable {
     package var sequence: Int64
     /// The sequence number of the run's first record.
     package var run: Int64
-    /// nil: the run.
+    /// nil: the record is about the run.
     package var member: Int?
     /// A phase, unless the record is corrupt.
     package var code: Int
-    /// Of `accepted`: the type of the command, or the kind of the run; of `ended`: the outcome; of `failed`: that of taking back what
-    /// it had registered, if something is left.
+    /// For `accepted`: the type of the command, or the kind of the run. For `ended`: the outcome. For `failed`: the outcome of
+    /// undoing the registered parts, if something is left.
     package var type: String?
-    /// Of `accepted`.
+    /// Only for `accepted`.
     package var key: String?
-    /// Of `accepted`: the command; of `done`: its output; of what went wrong: a text.
+    /// For `accepted`: the command. For `done`: its output. For a failure: a text.
     package var payload: Data?
-    /// Of `done`: what undo needs.
+    /// For `done`: the data that undo needs.
     package var proof: Data?
     package var checksum: UInt64 = 0
-    /// Why its place does not hold what was written; nil: as far as types go, it does.
+    /// The reason that the place does not hold what was written; nil if all types are as expected.
     package var damage: String?
 
     package init(
@@ -59,12 +59,12 @@ package struct JournalRecord: Hashable, Sendable {
 
     package var phase: Phase? { Phase(rawValue: code) }
 
-    /// How many bytes its texts and data have.
+    /// The size of its texts and data in bytes.
     package var size: Int {
         (type?.utf8.count ?? 0) + (key?.utf8.count ?? 0) + (payload?.count ?? 0) + (proof?.count ?? 0)
     }
 
-    /// The checksum that belongs here, after a record with the checksum `previous`: so records are bound to their place.
+    /// The checksum of this record after a record with the checksum `previous`; it binds records to their place.
     package func checksum(after previous: UInt64) -> UInt64 {
         var sum = FNV(previous)
         sum.add(sequence)
@@ -80,7 +80,7 @@ package struct JournalRecord: Hashable, Sendable {
 }
 
 /// FNV-1a of 64 bits. Each step is a bijection of the sum, for a given byte, and of the byte, for a given sum: so a change of one
-/// byte is always found, and any other but once in 2^64.
+/// byte is always found, and any other change is missed once in 2^64.
 ///
 /// Source: Fowler, Noll, Vo, Eastlake, *The FNV Non-Cryptographic Hash Algorithm*.
 struct FNV {
@@ -97,7 +97,7 @@ struct FNV {
         for shift in stride(from: 0, to: 64, by: 8) { add(UInt8(truncatingIfNeeded: number >> shift)) }
     }
 
-    /// With its length, so that no two sequences of fields look the same.
+    /// Adds the length too, so no two sequences of fields look the same.
     mutating func add(_ bytes: Data?) {
         add(Int64(bytes?.count ?? -1))
         for byte in bytes ?? Data() { add(byte) }

@@ -1,4 +1,4 @@
-// JournalRun.swift - the state of one run, pure, by applying its records one by one.
+// JournalRun.swift - the state of one run, computed by applying its records one by one. Pure.
 //
 // Invariants:
 //   I1  a member's work is begun once, unless it was in doubt: only a member that waits can become `begun`.
@@ -9,15 +9,15 @@ package import Foundation
 
 /// How a run ended.
 public enum JournalOutcome: String, Hashable, Sendable {
-    /// All of it was done.
+    /// All commands were done.
     case finished = "succeeded"  // the stored name
     /// A single command threw, or a run of several was refused before its first command.
     case failed
-    /// All that was done was taken back.
+    /// All commands that were done were undone.
     case rolledBack
-    /// All but what is irreversible was taken back.
+    /// All commands except irreversible ones were undone.
     case rolledBackExceptIrreversible
-    /// Something that could have been taken back was not.
+    /// Something that could have been undone was not.
     case incomplete
 }
 
@@ -48,9 +48,9 @@ package struct JournalMember: Equatable, Sendable {
     package var proof: Data?
     /// The text of its error.
     package var text: String?
-    /// How taking back its registered parts ended, if it threw and some of them are left.
+    /// The outcome of undoing its registered parts, if the member threw and some of them are left.
     package var left: JournalOutcome?
-    /// Whether its undo was begun: the run is then taken back, whatever follows.
+    /// Whether its undo was begun: the run is then undone, whatever follows.
     package var isGivenUp = false
 
     /// Whether its work, or its undo, may or may not have happened.
@@ -59,7 +59,7 @@ package struct JournalMember: Equatable, Sendable {
     /// Whether its undo threw and, with neither a key nor a proof, cannot be retried.
     package var stays: Bool { phase == .undoFailed && key == nil && proof == nil }
 
-    /// Whether it must be begun again before it can be taken back.
+    /// Whether it must be begun again before it can be undone.
     package var needsProof: Bool { proof == nil && !stays && (isInDoubt || phase == .undoFailed) }
 }
 
@@ -83,7 +83,7 @@ package struct JournalRun: Equatable, Sendable {
 
     package var hasDoubt: Bool { members.contains(where: \.isInDoubt) }
 
-    /// The result of taking back members that threw and left something; nil: none did.
+    /// The outcome of undoing members that threw and left something; nil: none did.
     package var left: JournalOutcome? { .worst(members.compactMap(\.left)) }
 
     /// - Throws: `IllegalRecord`; then nothing has changed.

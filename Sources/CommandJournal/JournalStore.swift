@@ -1,6 +1,6 @@
-// JournalStore.swift - what a journal needs of the place where its records are.
+// JournalStore.swift - the interface to the place where a journal keeps its records.
 
-/// Where a run or a member with a key is.
+/// The place of a run or a member with a key.
 package struct KeyPlace: Hashable, Sendable {
     package let run: Int64
     /// nil: the key is the run's own.
@@ -14,11 +14,11 @@ package struct KeyPlace: Hashable, Sendable {
 
 /// A command that was done.
 package struct ReplayedRecord: Sendable {
-    /// Of `done`.
+    /// The number of its `done` record.
     package let sequence: Int64
-    /// Of `accepted`, which holds the command.
+    /// The `accepted` record, which holds the command.
     package let command: JournalRecord
-    /// Whether it was undone; of one that is irreversible, whether that was acknowledged.
+    /// Whether the command was undone; for an irreversible one, whether the undo was acknowledged.
     package let isUndone: Bool
 
     package init(sequence: Int64, command: JournalRecord, isUndone: Bool) {
@@ -28,29 +28,30 @@ package struct ReplayedRecord: Sendable {
     }
 }
 
-/// Where records are. Calls come one at a time, from a thread that may block. What cannot be read is a ``JournalCorruption``.
+/// The place where records are kept. Calls come one at a time, from a thread that may block. An unreadable record throws
+/// a ``JournalCorruption``.
 package protocol JournalStore: AnyObject, Sendable {
-    /// Of the file, for errors.
+    /// The path of the file, for errors.
     var path: String { get }
-    /// The most bytes that texts and data of a record may have, together.
+    /// The maximum total size of the texts and data of a record.
     var maximumSize: Int { get }
 
-    /// In order, from the one after `sequence`, at most `limit`; with those that have a ``JournalRecord/damage``.
+    /// The records after `sequence`, in order, at most `limit`; including records with a ``JournalRecord/damage``.
     func records(after sequence: Int64, limit: Int) throws -> [JournalRecord]
-    /// In order.
+    /// The records of a run, in order.
     func records(ofRun run: Int64) throws -> [JournalRecord]
     func place(ofKey key: String) throws -> KeyPlace?
-    /// The commands that were done, and are not being undone, in the order in which they were done.
+    /// The commands that were done and are not being undone, in the order in which they were done.
     func replayable(after sequence: Int64, limit: Int) throws -> [ReplayedRecord]
 
-    /// Adds records: all, or, when it throws, none that anybody can rely on. When it returns, they survive the end of the
-    /// process, and that of power, and are found where the journal is opened.
+    /// Adds all records. When the call throws, none of them can be relied on. When it returns, they survive the end of
+    /// the process and a loss of power, and are found when the journal is opened.
     func commit(_ records: [JournalRecord]) throws
-    /// The last record when the last commit returned, as it is kept elsewhere; nil: nobody knows.
+    /// The last record at the return of the last commit, kept separately; nil if unknown.
     func anchor() throws -> JournalAnchor?
-    /// Says that this one is the last, durably.
+    /// Records durably that this record is the last.
     func setAnchor(_ anchor: JournalAnchor) throws
-    /// Takes away what is after `sequence`.
+    /// Removes the records after `sequence`.
     func removeRecords(after sequence: Int64) throws
     func close()
 }

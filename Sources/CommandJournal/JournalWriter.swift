@@ -1,30 +1,30 @@
-// JournalWriter.swift - gives records their numbers, and writes many at a time: what waited during one commit is the next.
+// JournalWriter.swift - numbers records and writes them in batches: the records that arrive during one commit form the next.
 //
 // Invariants:
-//   I1  records are committed in the order of their numbers, a contiguous piece at a time: what is durable is always the
-//       beginning of what was added.
-//   I2  after a commit that failed nothing is committed, by this process.
-//   I3  at most one drain runs. Whoever leaves a waiter behind, and finds none running, starts one; it ends when nobody waits,
-//       or by telling all who do why nothing more is written.
+//   I1  records are committed in the order of their numbers, in contiguous batches: the durable records are always a prefix of
+//       the added ones.
+//   I2  after a failed commit this process commits nothing more.
+//   I3  at most one drain runs. A caller that enqueues a waiter and finds no drain running starts one. The drain ends when
+//       there are no waiters, or after a failure, which it reports to all waiters.
 //
 // Orderings:
-//   P1  `add`, then `commit` returns -> the record is durable, and all that were added before it.
-//   P2  `add` of B after `add` of A: B durable -> A durable (I1). So what only has to come before something durable need
-//       not be waited for.
+//   P1  `add`, then `commit` returns -> the record is durable, and so are all records added before it.
+//   P2  `add` of B after `add` of A: B durable -> A durable (I1). So a record that only has to precede another durable record
+//       need not be waited for.
 
 internal import CompositeOperationsBasics
 package import Dispatch
 internal import Foundation
 @_spi(Faces) internal import Runs
 
-/// Writes the journal. No thread of a caller's waits: the work is done on a dispatch queue, which has threads to spare.
+/// Writes the journal. No caller's thread blocks: the work is done on a dispatch queue, which has threads to spare.
 package final class JournalWriter: Sendable {
     private struct State {
         var last: Int64
         var durable: Int64
         var checksum: UInt64
         var pending: [JournalRecord] = []
-        /// Each for the record of its mark, and so in their order.
+        /// Each waits for the record of its mark; sorted by mark.
         var waiters = WaitList()
         var isDraining = false
         var failure: JournalError?
@@ -35,20 +35,20 @@ package final class JournalWriter: Sendable {
     private let queue: DispatchQueue
     private let instance = Instance(.writers)
 
-    /// `log` is what `store` holds.
+    /// - Parameter log: the contents of `store`.
     package init(_ store: any JournalStore, _ log: JournalLog, _ queue: DispatchQueue) {
         self.store = store
         self.queue = queue
         state = Guarded(State(last: log.last, durable: log.last, checksum: log.checksum))
     }
 
-    /// Why nothing more is written.
+    /// The reason that nothing more is written.
     package var failure: JournalError? { state.withLock { $0.failure } }
 
-    /// Adds records, which have no numbers yet, at the end; `run` 0 stands for the number of the first of them.
+    /// Appends records that have no numbers yet; `run` 0 stands for the number of the first of them.
     ///
-    /// - Returns: the records as they will be, but for their checksums.
-    /// - Throws: ``failure``; ``JournalError/tooLarge(size:limit:)``, and none was added: the commit of all would fail.
+    /// - Returns: the records as they will be written, except for their checksums.
+    /// - Throws: ``failure``; ``JournalError/tooLarge(size:limit:)``, and none was added: the commit of the batch would fail.
     @discardableResult
     package func add(_ records: [JournalRecord]) throws -> [JournalRecord] {
         let limit = store.maximumSize
@@ -70,7 +70,7 @@ package final class JournalWriter: Sendable {
         return try answer.get()
     }
 
-    /// Returns when all that was added before is durable.
+    /// Returns when all records added before are durable.
     package func commit() async throws {
         var last: Int64 = 0
         var refusal: JournalError?
@@ -90,7 +90,7 @@ package final class JournalWriter: Sendable {
 
     /// Calls `body` on the queue of the journal, where it may block.
     ///
-    /// - Throws: ``failure``, too: of what could not be written nobody knows whether it is there.
+    /// - Throws: also ``failure``: records that could not be written may or may not be in the file.
     package func read<Value: Sendable>(
         _ body: @escaping @Sendable (any JournalStore) throws -> Value
     ) async throws -> Value {
@@ -100,14 +100,14 @@ package final class JournalWriter: Sendable {
         }
     }
 
-    /// Nothing can be added any more; what was added is written, and the store closed.
+    /// Refuses further records, writes the added ones, and closes the store.
     package func close() async {
-        do { try await commit() } catch {}  // what could not be written is in doubt, as after a crash
+        do { try await commit() } catch {}  // unwritten records are in doubt, as after a crash
         state.withLock { state in if state.failure == nil { state.failure = .closed } }
         try? await queue.perform { [store] in store.close() }
     }
 
-    /// One commit. What waits then is the next one, after the reads that came meanwhile.
+    /// Makes one commit. Records that wait afterwards form the next one, after the reads that came meanwhile.
     private func drain() {
         if let failure { return fail(failure) }  // they came while the last commit went on, before that
         let taken = state.withLock { state -> (records: [JournalRecord], checksum: UInt64)? in

@@ -1,14 +1,16 @@
-// JournaledMember.swift - a command in a run: written down before it begins, after it is done, and the same for its undo.
+// JournaledMember.swift - a command in a run: recorded before it begins and after it is done; likewise its
+// undo.
 //
 // Orderings, by P1 and P2 of JournalWriter:
 //   P1  `begun` is durable before `perform` is called, `undoing` before `undo` is.
-//   P2  `done` is durable before the next member's `begun` is, and before the run's end: nobody waits for it by itself.
+//   P2  `done` is durable before the next member's `begun` is, and before the run's end: it is never waited
+//       for separately.
 
 internal import Commands
 internal import Foundation
 @_spi(Faces) internal import Runs
 
-/// The error of an undo in an earlier process.
+/// The error that an undo threw in an earlier process.
 public struct RecordedUndoFailure: Error, Hashable {
     /// The error, as a text.
     public let text: String
@@ -16,13 +18,13 @@ public struct RecordedUndoFailure: Error, Hashable {
 
 /// A command in a run.
 struct JournaledMember<C: JournaledCommand>: UndoableCommand {
-    /// Its entries in the journal.
+    /// The state of the command in the journal.
     enum Past: Sendable {
         case waiting
         /// In doubt, or lacks a proof, and may be begun again.
         case begun
         case done(Performed<C.Output, C.Undo>)
-        /// Its undo threw, and it has no key: so it is not tried again.
+        /// The undo threw, and there is no key: so the undo is not retried.
         case notUndone(Performed<C.Output, C.Undo>, RecordedUndoFailure)
     }
 
@@ -33,7 +35,8 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
 
     var undoability: Undoability { command.undoability }
 
-    /// Whether `perform`, which threw `error`, left nothing. A repeated call answers for the one before the crash only if it says so.
+    /// Whether `perform`, which threw `error`, left nothing. The error of a repeated call says nothing about
+    /// the call before the crash, unless it is `NotDone`.
     private func leftNothing(_ error: any Error) -> Bool {
         if case .begun = past, command.undoability != .noEffect { return error is NotDone }
         return !isUnknown(error)
@@ -53,9 +56,10 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
         }
         let cause = Guarded<(any Error)?>(nil)
         let left = LeftParts()
-        // The first to be registered is the last to be called: after what the command registers.
+        // The part that is registered first is called last: after the parts that the command registers.
         context.onFailure { _ in
-            // A command that cannot tell stays begun: so it is in doubt, as after a crash.
+            // When it is unknown whether something is left, the command stays begun: so it is in doubt, as
+            // after a crash.
             guard let error = cause.withLock({ $0 }), leftNothing(error) else { return }
             try run.add(
                 .failed, member: index, type: left.outcome?.rawValue, payload: JournaledRun.text(error))
@@ -68,7 +72,8 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
             cause.withLock { $0 = error }
             throw error
         }
-        // To throw here would be to say that nothing was done; which is so when it has no effect, and nobody will undo it.
+        // Throwing here would mean that nothing was done. That is true only for a command without an effect,
+        // which is never undone.
         do {
             let (output, proof) = try (
                 CommandTypes.encode(performed.output), CommandTypes.encode(performed.undo)
@@ -96,20 +101,20 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
     }
 }
 
-/// The part of a command that threw which could not be taken back.
+/// The parts of a failed command that could not be undone.
 private final class LeftParts: Sendable {
     private struct State {
         var count = 0
-        /// By part. One that threw may be tried again.
+        /// By part. A part that threw may be retried.
         var left: [Int: JournalOutcome] = [:]
     }
 
     private let state = Guarded(State())
 
-    /// The worst of it; nil: all is taken back.
+    /// The worst outcome; nil: all parts are undone.
     var outcome: JournalOutcome? { .worst(state.withLock { $0.left.values.map(\.self) }) }
 
-    /// The same part, which tells when it throws.
+    /// The same part, wrapped to note when it throws.
     func noting(
         _ part: @escaping @Sendable (CommandContext) async throws -> Void
     ) -> @Sendable (CommandContext) async throws -> Void {

@@ -1,13 +1,14 @@
-// JournaledRun.swift - a run that writes down what happens in it.
+// JournaledRun.swift - a run that records its own progress.
 
 internal import Commands
 internal import CompositeOperationsBasics
 internal import Foundation
 @_spi(Faces) internal import Runs
 
-/// A run of one command, or of several, that is going on.
+/// An active run of one command, or of several.
 ///
-/// It knows what the journal says of it: a record that cannot be is a defect of this module, and stops the process.
+/// The run mirrors its records in the journal: an illegal record is a defect of this module, and stops the
+/// process.
 final class JournaledRun: Sendable {
     private struct State {
         var run: JournalRun
@@ -26,7 +27,7 @@ final class JournaledRun: Sendable {
         state = Guarded(State(run: run))
     }
 
-    /// Accepts a run. It is durable with whatever of it is committed first.
+    /// Accepts a run. It becomes durable with the first commit of one of its records.
     init(_ kind: JournalRun.Kind, key: String?, _ members: [WrittenCommand], _ writer: JournalWriter) throws {
         var records = members.enumerated().map { index, member in
             JournalRecord(
@@ -47,23 +48,23 @@ final class JournaledRun: Sendable {
         }
     }
 
-    /// Its entries in the journal.
+    /// The state of the run in the journal.
     var run: JournalRun { state.withLock { $0.run } }
 
-    /// Its one command's, or what it is.
+    /// The type of its only command, or its kind.
     var nameForTraces: String {
         let run = run
         return run.members.count == 1 ? run.members[0].type : "all or nothing"
     }
 
-    /// Why something that was done could not be written down, if so: then nothing more of the run begins.
+    /// The reason that completed work could not be recorded, if any: then nothing more of the run begins.
     var unrecorded: (any Error)? { state.withLock { $0.unrecorded } }
 
     func noteUnrecorded(_ error: any Error) {
         state.withLock { state in state.unrecorded = state.unrecorded ?? error }
     }
 
-    /// Adds a record. What must be durable is committed by whoever needs that.
+    /// Adds a record. A caller that needs it durable commits.
     func add(
         _ phase: JournalRecord.Phase, member: Int?, type: String? = nil, payload: Data? = nil,
         proof: Data? = nil
@@ -76,25 +77,27 @@ final class JournaledRun: Sendable {
 
     func commit() async throws { try await writer.commit() }
 
-    /// Calls what a command does; the journal knows that it does.
+    /// Calls code of a command, marked so that the journal can detect re-entrancy.
     func calling<Value>(_ body: () async throws -> Value) async rethrows -> Value {
         try await ReentrancyMark.inTask(of: ReentrancyMark.innermost.with(writer), body)
     }
 
-    /// Ends the run; returns when that is durable. One that leaves something in doubt stays open, for recovery.
+    /// Ends the run; returns when that is durable. A run that leaves something in doubt stays open, for
+    /// recovery.
     func end(_ outcome: JournalOutcome, _ error: (any Error)?) async throws {
         if run.hasDoubt { return try await commit() }
         try add(.ended, member: nil, type: outcome.rawValue, payload: error.map(Self.text))
         try await commit()  // who is told, is told what is durable
     }
 
-    /// The beginning of its text: as much as any record can hold. Of what could not be encoded it has no value.
+    /// The beginning of the error's text: as much as any record can hold. The text contains no value that
+    /// could not be encoded.
     static func text(_ error: any Error) -> Data {
         Data(textOf(error).utf8.prefix(10_000))
     }
 }
 
-/// The text of an error; of errors of coding, also of those that it has in itself, as ``textWithoutValues(of:)``.
+/// The text of an error; for coding errors, including nested ones, as ``textWithoutValues(of:)``.
 func textOf(_ error: any Error) -> String {
     switch error {
     case is EncodingError, is DecodingError: return textWithoutValues(of: error)

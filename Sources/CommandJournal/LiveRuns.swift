@@ -1,14 +1,14 @@
-// LiveRuns.swift - what goes on in a journal now: which keys are being worked on, whether it is being replayed or recovered.
+// LiveRuns.swift - the current activity of a journal: the keys in use, and whether it is being replayed or recovered.
 //
 // Invariants:
-//   I1  a key is reserved by one run at a time, from before that looks it up until its end is durable. So two runs never write
-//       the same key. Who only wants to know what is recorded needs no key.
+//   I1  a key is reserved by one run at a time, from before the run looks it up until the run's end is durable. So two runs
+//       never write the same key. A caller that only reads what is recorded needs no reservation.
 //   I2  runs and a replay exclude each other, and two recoveries.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// The end of a run, for those who wait with the same key.
+/// The end of a run, for callers that wait with the same key.
 final class RunEnd: Sendable {
     private struct State {
         var isOver = false
@@ -18,7 +18,7 @@ final class RunEnd: Sendable {
     private let state = Guarded(State())
     private let instance = Instance(.runEnds)
 
-    /// Returns then, or when the task is cancelled.
+    /// Returns at the end of the run, or when the task is cancelled.
     func wait() async {
         _ = await Waiter.wait { waiter in
             state.withLock { state in state.isOver ? .isOver : state.waiters.append(waiter) }
@@ -35,18 +35,18 @@ final class RunEnd: Sendable {
     }
 }
 
-/// The runs that go on in a journal now.
+/// The active runs of a journal.
 final class LiveRuns: Sendable {
     private struct State {
         var count = 0
         var keys: [String: RunEnd] = [:]
         var isReplaying = false
         var isRecovering = false
-        /// Of earlier processes; and of this one, those that could not be ended.
+        /// The unfinished runs of earlier processes, and the runs of this process that could not be ended.
         var unfinished: [Int64: JournalRun]
         var needsRecovery: Bool
 
-        /// Why nothing can begin, if so.
+        /// The reason that nothing can begin, if any.
         var objection: JournalError? { isReplaying ? .busy : needsRecovery ? .needsRecovery : nil }
     }
 
@@ -56,15 +56,15 @@ final class LiveRuns: Sendable {
         state = Guarded(State(unfinished: unfinished, needsRecovery: !unfinished.isEmpty))
     }
 
-    /// The answer to who would begin a run.
+    /// The answer to a caller that wants to begin a run.
     enum Beginning {
-        /// Its keys are reserved; `end(_:_:left:)` is owed.
+        /// Its keys are reserved; the caller must call `end(_:_:left:)`.
         case begun(RunEnd)
         /// Another run has one of its keys, until that run ends.
         case taken(RunEnd)
     }
 
-    /// Begins a run, if nobody else works on its keys.
+    /// Begins a run, if no other run has its keys.
     func begin(_ keys: [String]) throws -> Beginning {
         let answer = state.withLock { state -> Result<Beginning, JournalError> in
             if let objection = state.objection { return .failure(objection) }
@@ -89,12 +89,12 @@ final class LiveRuns: Sendable {
         end.announce()
     }
 
-    /// Whether nobody works on a run any more that is recorded: it has ended, or was left open.
+    /// Whether a recorded run is no longer active: it has ended, or was left open.
     func isOver(_ run: JournalRun) -> Bool {
         run.outcome != nil || state.withLock { $0.unfinished[run.number] != nil }
     }
 
-    /// `endReplay()` is owed.
+    /// Begins a replay; the caller must call `endReplay()`.
     func beginReplay() throws {
         let answer = state.withLock { state -> Result<Void, JournalError> in
             if state.isRecovering || state.count > 0 { return .failure(.busy) }
@@ -107,9 +107,9 @@ final class LiveRuns: Sendable {
 
     func endReplay() { state.withLock { $0.isReplaying = false } }
 
-    /// `endRecovery(isWhole:)` is owed.
+    /// Begins a recovery; the caller must call `endRecovery(isWhole:)`.
     ///
-    /// - Returns: what has not ended, in the order in which it was accepted.
+    /// - Returns: the runs that have not ended, in the order in which they were accepted.
     func beginRecovery() throws -> [JournalRun] {
         let answer = state.withLock { state -> Result<[Int64: JournalRun], JournalError> in
             if state.isReplaying || state.isRecovering { return .failure(.busy) }
@@ -123,7 +123,7 @@ final class LiveRuns: Sendable {
         state.withLock { $0.unfinished[run.number] = run.outcome == nil ? run : nil }
     }
 
-    /// - Parameter isWhole: whether all were looked at.
+    /// - Parameter isWhole: whether all unfinished runs were processed.
     func endRecovery(isWhole: Bool) {
         state.withLock { state in
             state.isRecovering = false

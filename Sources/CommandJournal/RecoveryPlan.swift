@@ -1,15 +1,15 @@
-// RecoveryPlan.swift - what becomes of a run that an earlier process left: pure.
+// RecoveryPlan.swift - the plan for a run that an earlier process left. Pure.
 
-/// The plan for a run that has not ended, when its commands in doubt have been begun again.
+/// The plan for a run that has not ended, after its commands in doubt have been begun again.
 package enum RecoveryPlan: Equatable, Sendable {
-    /// Nothing but to say so.
+    /// Nothing is left to do but to record the outcome.
     case end(JournalOutcome)
-    /// The commands that have not been done are done.
+    /// The remaining commands are done.
     case forward
-    /// All that was done is taken back.
+    /// All commands that were done are undone.
     case compensate
 
-    /// - Parameter run: has not ended.
+    /// - Parameter run: a run that has not ended.
     package init(_ run: JournalRun, _ unfinished: CommandJournal.Unfinished) {
         let phases = run.members.map(\.phase)
         if run.kind == .one, phases == [.failed] {
@@ -19,15 +19,16 @@ package enum RecoveryPlan: Equatable, Sendable {
         } else if phases.allSatisfy({ $0 == .done }) {
             self = .end(.finished)
         } else if run.kind == .one {
-            self = .forward  // it was accepted; there is nothing to take back
+            self = .forward  // it was accepted; there is nothing to undo
         } else {
             self = unfinished == .resume ? .forward : .compensate
         }
     }
 
-    /// The members in the order in which they go into the run that carries the plan out, which undoes them in reverse.
+    /// The members in their order in the run that carries out the plan; that run undoes them in reverse.
     ///
-    /// Commands that were done come in that order; those without a proof that can be written down come last.
+    /// Commands that were done come in the order of completion; those without a recorded proof come after
+    /// them.
     package func members(of run: JournalRun) -> [Int] {
         run.members.indices.filter { index in
             switch run.members[index].phase {

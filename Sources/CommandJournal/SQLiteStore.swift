@@ -1,4 +1,5 @@
-// SQLiteStore.swift - records in a file, by SQLite. The only file that knows GRDB, which comes with the trait Journal.
+// SQLiteStore.swift - records in an SQLite file. The only source file that uses GRDB, which comes with the
+// trait Journal.
 
 #if Journal
 
@@ -7,30 +8,32 @@
     internal import GRDB
     internal import GRDBSQLite
 
-    /// Makes a file for its owner alone, if there is none: SQLite would let others read it. Its log gets the same permissions.
+    /// Creates a file with access for its owner only, if there is none: SQLite would let other users read it.
+    /// Its log gets the same permissions.
     ///
-    /// - Returns: whether it has made one.
+    /// - Returns: whether it created the file.
     private func makeFile(_ path: String) -> Bool {
         if path.isEmpty || path == ":memory:" { return false }
-        // A file that is there is not opened: to close it would let go of the locks that this process may have on it.
+        // An existing file is not opened: closing it would release the locks that this process may hold on
+        // it.
         let flags = O_WRONLY | O_CREAT | O_CLOEXEC
         var file = open(path, flags | O_EXCL, 0o600)
         var status = stat()
-        // A symbolic link that leads to where nothing is.
+        // A dangling symbolic link.
         if file < 0, errno == EEXIST, stat(path, &status) != 0 { file = open(path, flags, 0o600) }
-        if file < 0 { return false }  // SQLite says why there can be none
+        if file < 0 { return false }  // SQLite reports the reason
         close(file)
         return true
     }
 
-    /// The file of an anchor. It is not locked: who has the journal has it.
+    /// The file of an anchor. It is not locked: the lock of the journal protects it.
     private final class AnchorFile: Sendable {
         private let path: String
         private let descriptor: Int32
 
         /// - Parameters:
-        ///   - path: of the journal.
-        ///   - isNew: whether there was no journal, so that an anchor which is there is that of another one.
+        ///   - path: the path of the journal.
+        ///   - isNew: whether there was no journal, so an existing anchor belongs to another one.
         init(ofJournal path: String, isNew: Bool) throws {
             self.path = path + "-anchor"
             // `deinit` closes it, also when this throws.
@@ -42,7 +45,8 @@
                 throw JournalError.cannotOpen(
                     path: self.path, POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO))
             }
-            // Its owner and its permissions are those of the journal, as far as can be: SQLite does it so with the log.
+            // Owner and permissions are those of the journal, as far as possible, as SQLite does with the
+            // log.
             if mine.st_size == 0 {
                 _ = fchmod(descriptor, journal.st_mode & 0o777)
                 if geteuid() == 0 { _ = fchown(descriptor, journal.st_uid, journal.st_gid) }
@@ -58,7 +62,7 @@
             return try JournalAnchor(bytes: Array(bytes.prefix(count)))
         }
 
-        /// - Parameter isSynced: whether it is to survive the loss of power at once.
+        /// - Parameter isSynced: whether the anchor must survive a loss of power from now on.
         func write(_ anchor: JournalAnchor, isSynced: Bool) throws {
             let bytes = anchor.bytes()
             guard pwrite(descriptor, bytes, bytes.count, 0) == bytes.count,
@@ -69,11 +73,12 @@
         func sync() { fdatasync(descriptor) }
     }
 
-    /// Records in a file of SQLite. One connection has it, and nobody else; a commit survives the loss of power.
+    /// Records in an SQLite file. One connection owns the file exclusively; a commit survives a loss of
+    /// power.
     package final class SQLiteStore: JournalStore {
-        /// Of the tables below.
+        /// The version of the tables below.
         package static let version = 1
-        /// In the head of the file: what it is. The letters are COjl.
+        /// The application ID in the file header: the letters COjl.
         package static let application = 0x434F_6A6C
 
         package let path: String
@@ -83,16 +88,18 @@
         private let anchorFile: AnchorFile
         private let instance = Instance(.stores)
 
-        /// Opens a journal, or makes one where there is no file, or an empty one.
+        /// Opens a journal, or creates one where there is no file or an empty one.
         ///
-        /// - Parameter limit: of the bytes of a row, as if SQLite had been built with less than usual: for tests.
+        /// - Parameter limit: the maximum size of a row in bytes, as if SQLite had been built with a lower
+        ///   limit: for tests.
         /// - Throws: ``JournalError``; the file was not changed then.
         package init(path: String, limit: Int32 = -1) throws {
             self.path = path
             let isNew = makeFile(path)
             var configuration = Configuration()
             configuration.label = "journal"
-            // Before the first access: then the lock is had for good, and there is no index of the log in shared memory.
+            // Before the first access: then the lock is held permanently, and the log has no index in shared
+            // memory.
             configuration.prepareDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE") }
             do {
                 database = try DatabaseQueue(path: path, configuration: configuration)
@@ -100,7 +107,7 @@
                 maximumSize = database.writeWithoutTransaction { database in
                     sqlite3_limit(database.sqliteConnection, SQLITE_LIMIT_LENGTH, limit)
                     let length = sqlite3_limit(database.sqliteConnection, SQLITE_LIMIT_LENGTH, -1)
-                    return Int(length) - 1000  // numbers and the head of the row
+                    return Int(length) - 1000  // numbers and the row header
                 }
                 let (resolved, files) = try database.writeWithoutTransaction { try Self.files($0, path) }
                 self.files = files
@@ -114,7 +121,7 @@
             }
         }
 
-        /// SQLite makes one in memory, or one that goes with the process, for some paths.
+        /// For some paths SQLite creates a database in memory, or one that is deleted with the process.
         private struct NoFile: Error, CustomStringConvertible {
             var description: String { "it would be in no file, and not survive" }
         }
@@ -125,26 +132,27 @@
             let device: dev_t
             let inode: ino_t
 
-            /// nil: there is none.
+            /// nil: there is no such file.
             init?(_ path: String) {
                 var status = stat()
                 if stat(path, &status) != 0 { return nil }
                 (self.path, device, inode) = (path, status.st_dev, status.st_ino)
             }
 
-            /// Whether its path still names it.
+            /// Whether the path still names this file.
             var isThere: Bool {
                 guard let now = File(path) else { return false }
                 return (now.device, now.inode) == (device, inode)
             }
         }
 
-        /// The file, by the path that others would open it by; and its log, which is beside the file that symbolic links lead to.
+        /// The file, by the path by which others would open it; and its log, which is next to the file that
+        /// symbolic links lead to.
         private static func files(
             _ database: Database, _ path: String
         ) throws -> (resolved: String, files: [File]) {
             let resolved = try String.fetchOne(database, sql: "SELECT file FROM pragma_database_list") ?? path
-            // The current folder may change. `..` behind a symbolic link is for the kernel to follow.
+            // The current folder may change. The kernel resolves `..` after a symbolic link.
             let absolute =
                 path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
             let files = [absolute, resolved + "-wal"].compactMap { File($0) }
@@ -162,7 +170,7 @@
                     throw JournalError.schemaVersion(found: found, expected: version)
                 }
             }
-            // A committed transaction is in the log, and the log on the disk, before the commit returns.
+            // A committed transaction is in the log, and the log is on the disk, before the commit returns.
             guard try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL") == "wal" else {
                 throw JournalError.cannotOpen(path: path, NoFile())
             }
@@ -195,17 +203,19 @@
             "sequence", "run", "member", "phase", "type", "key", "payload", "proof", "checksum",
         ]
 
-        /// Values of a row, each of the type that its column was given. A damaged page may hold any other.
+        /// Values of a row, each of the type that its column declares. A damaged page may hold values of any
+        /// type.
         private struct Values {
             let row: Row
-            /// The first that is of another type.
+            /// The first value of another type.
             var damage: String?
 
             /// - Parameter make: nil when the value is of another type.
             mutating func take<Value>(
                 _ column: String, or none: Value, _ make: (DatabaseValue.Storage) -> Value?
             ) throws -> Value {
-                // Of what is no value of this type, GRDB's own errors show the whole row, and subscripts stop the process.
+                // For a value of another type, GRDB's own errors show the whole row, and its subscripts stop
+                // the process.
                 let storage = try row.decode(DatabaseValue.self, forColumn: column).storage
                 if let value = make(storage) { return value }
                 damage = damage ?? "its '\(column)' is of another type"
@@ -239,7 +249,7 @@
         }
 
         private static func record(_ row: Row) throws -> JournalRecord {
-            // An invalid phase, and the like, is found by the reader: a corrupt record is told by its number.
+            // The reader finds invalid phases and the like: a corrupt record is reported by its number.
             var values = Values(row: row)
             var record = JournalRecord(
                 .ended, run: try values.integer("run"),
@@ -253,9 +263,9 @@
             return record
         }
 
-        /// Calls `body` with each row that a query gives.
+        /// Calls `body` with each row of a query's result.
         ///
-        /// - Parameter body: returns the number of the record that the row is of.
+        /// - Parameter body: returns the number of the row's record.
         /// - Throws: `JournalCorruption`, when SQLite finds that a page is damaged.
         private func forEach(
             _ sql: String, _ arguments: StatementArguments, after sequence: Int64,
@@ -361,10 +371,11 @@
                     return .commit
                 }
             }
-            // Afterwards: before, it might still go in between.
+            // Checked after the commit: a check before it could miss a replacement in between.
             guard files.allSatisfy(\.isThere) else { throw JournalError.fileReplaced(path: path) }
             guard let last = records.last else { return }
-            // A1 of JournalAnchor. To wait for the disk here, too, would take twice as long; the kernel's copy survives a crash.
+            // A1 of JournalAnchor. Waiting for the disk here too would take twice as long; the kernel's copy
+            // survives a crash of the process.
             try anchorFile.write(
                 JournalAnchor(sequence: last.sequence, checksum: last.checksum), isSynced: false)
         }
@@ -381,7 +392,7 @@
             }
         }
 
-        /// How durable commits are: for tests.
+        /// The settings that make commits durable: for tests.
         package func durability() throws -> [String] {
             try database.writeWithoutTransaction { database in
                 try ["journal_mode", "synchronous", "locking_mode"].map { name in
@@ -390,7 +401,7 @@
             }
         }
 
-        /// As if the disk were full, at so many pages: for tests.
+        /// Simulates a full disk at this number of pages: for tests.
         package func limit(pages: Int) throws {
             try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = \(pages)") }
         }

@@ -1,3 +1,3 @@
-// Exports.swift - what users need of the module below this one: where code runs, and who is told.
+// Exports.swift - the module below this one, which users need: execution targets, outcomes and diagnostics.
 
 @_exported public import Runs

@@ -1,7 +1,7 @@
-// Demand.swift - how misuse ends: with a sentence.
+// Demand.swift - misuse stops the process with a message.
 
-/// Stops the process with a sentence unless `condition` holds. In every build: `precondition` says nothing when
-/// it is built for release.
+/// Stops the process with a message unless `condition` holds, in every build. (`precondition` prints no message
+/// in release builds.)
 @inlinable @inline(__always)
 package func demand(
     _ condition: @autoclosure () -> Bool, _ sentence: @autoclosure () -> String, file: StaticString = #fileID,

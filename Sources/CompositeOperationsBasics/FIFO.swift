@@ -1,25 +1,25 @@
-// FIFO.swift - a queue in an array: its taken front goes when it is more than half.
+// FIFO.swift - a queue in an array; the consumed front is removed once it is more than half.
 
 /// Elements are taken in the order in which they were appended; O(1), amortised.
 @_spi(Faces) public struct FIFO<Element> {
-    // The elements before `head` are nil, and no others.
+    // Exactly the elements before `head` are nil.
     @usableFromInline var elements: [Element?] = []
     @usableFromInline var head = 0
 
-    /// An empty one.
+    /// An empty queue.
     @inlinable public init() {}
 
-    /// How many there are.
+    /// The number of elements.
     @inlinable public var count: Int { elements.count - head }
-    /// The next one.
+    /// The next element.
     @inlinable public var first: Element? { head < elements.count ? elements[head] : nil }
     /// The elements, the oldest first.
     @inlinable public var all: [Element] { elements[head...].compactMap(\.self) }
 
-    /// Appends one.
+    /// Appends an element.
     @inlinable public mutating func append(_ element: Element) { elements.append(element) }
 
-    /// Takes the oldest one.
+    /// Takes the oldest element.
     @inlinable public mutating func popFirst() -> Element? {
         guard head < elements.count else { return nil }
         let element = elements[head].take()
@@ -28,12 +28,13 @@
         return element
     }
 
-    /// Whether the taken front is to go: it is more than half, and worth it; or nothing is left, and it was much.
+    /// Whether to remove the consumed front: it is more than half and not small, or the queue is empty and its
+    /// capacity is large.
     @inlinable var hasGap: Bool {
         head > 16 ? head * 2 > elements.count : head == elements.count && elements.capacity > 64
     }
 
-    /// Closes the gap; gives back the memory, when nothing is left of many.
+    /// Closes the gap; frees the memory if the queue is empty and its capacity is large.
     @usableFromInline
     mutating func close() {
         let isEmpty = head == elements.count
@@ -41,13 +42,13 @@
         head = 0
     }
 
-    /// Takes all, the oldest first.
+    /// Takes all elements, the oldest first.
     @inlinable public mutating func takeAll() -> [Element] {
         defer { self = FIFO() }
         return all
     }
 
-    /// Removes the oldest one for which `isGone` holds.
+    /// Removes the oldest element for which `isGone` holds.
     ///
     /// - Returns: what was removed.
     /// - Complexity: O(n)
@@ -58,7 +59,7 @@
         return element
     }
 
-    /// Removes all for which `isGone` holds.
+    /// Removes all elements for which `isGone` holds.
     ///
     /// - Returns: what was removed.
     /// - Complexity: O(n)

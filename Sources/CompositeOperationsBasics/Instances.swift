@@ -1,5 +1,5 @@
-// Instances.swift - how many instances of a class there are, for the tests of this package: when nobody holds anything and
-// everything is over, none is left. Debug builds count; in others neither the counts nor their cost are there.
+// Instances.swift - counts the instances of a class, for the tests of this package: once everything has ended and been
+// released, none may be left. Only debug builds count; other builds have neither the counts nor their cost.
 //
 //     extension InstanceCount { static let lanes = InstanceCount("lanes") }
 //
@@ -8,18 +8,18 @@
 #if DEBUG
     internal import Synchronization
 
-    /// How many there are of one kind. A kind is a constant: it stays as long as the process.
+    /// The number of instances of one kind. A kind is a constant that lives as long as the process.
     package final class InstanceCount: @unchecked Sendable {
-        // Unchecked: `older` is written before the release that makes it visible, and never after it.
+        // Unchecked: `older` is written before the release that publishes it, and never after it.
 
-        /// In the plural.
+        /// The kind's name, in the plural.
         package let name: String
-        /// Relaxed: to count orders nothing between threads, and hides no race.
+        /// Relaxed: counting orders nothing between threads, so it hides no race.
         private let live = Atomic(0)
         private var older: Unmanaged<InstanceCount>?
         private static let newest = Atomic<Unmanaged<InstanceCount>?>(nil)
 
-        /// A new kind, of which there are none.
+        /// A new kind, with no instances.
         package init(_ name: String) {
             self.name = name
             let this = Unmanaged.passRetained(self)
@@ -36,7 +36,7 @@
         /// For an object that cannot have an ``Instance``.
         package func add(_ amount: Int) { live.add(amount, ordering: .relaxed) }
 
-        /// How many there are now of each kind of which there are any, by their names.
+        /// The current number of instances of each kind that has any, by the kind's name.
         package static var live: [String: Int] {
             var all: [String: Int] = [:]
             var next = newest.load(ordering: .acquiring)
@@ -49,11 +49,11 @@
         }
     }
 
-    /// Counts the object that has it.
+    /// Counts the object that stores it.
     package struct Instance: ~Copyable, Sendable {
         private let count: InstanceCount
 
-        /// Adds one to a count, until it goes.
+        /// Adds one to a count until this value is destroyed.
         package init(_ count: @autoclosure () -> InstanceCount) {
             self.count = count()
             self.count.add(1)
@@ -67,12 +67,12 @@
         /// A kind.
         package init(_ name: String) {}
 
-        /// Nothing.
+        /// Does nothing.
         @inlinable @inline(__always)
         package func add(_ amount: Int) {}
     }
 
-    /// Nothing: without a size, and without a call.
+    /// Empty: no size, and no call.
     package struct Instance: Sendable {
         /// Does not even evaluate its argument.
         @inlinable @inline(__always)

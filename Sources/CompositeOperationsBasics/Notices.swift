@@ -1,50 +1,51 @@
 // Notices.swift - notices that are delivered in order, by one thread at a time.
 //
-// A value under a lock of whoever owns what is told about.
+// A value, under a lock of the object that the notices are about.
 //
 // Invariants:
-//   I1  what is appended is taken once, in the order in which it was appended.
-//   I2  one at a time delivers: the one to which `claim` said so. It has stopped in the section in which it sees that nothing
-//       is left; so whoever appends after that has it delivered, and nothing stays.
+//   I1  each notice is taken once, in the order of appending.
+//   I2  one thread at a time delivers: the one whose claim succeeded. It stops in the critical section in which it finds nothing
+//       left; so a thread that appends after that can claim the delivery, and no notice is stranded.
 //   I3  no lock is held while a notice is delivered, or released.
 
-/// Notices that wait for their delivery, first in, first out.
+/// Notices that wait for delivery, first in, first out.
 @_spi(Faces) public struct Notices<Notice> {
     @usableFromInline var notices = FIFO<Notice>()
     @usableFromInline var isDelivering = false
 
-    /// None.
+    /// No notices.
     @inlinable public init() {}
 
-    /// The next one.
+    /// The next notice.
     @inlinable public var first: Notice? { notices.first }
 
-    /// How many there are.
+    /// The number of notices.
     @inlinable public var count: Int { notices.count }
 
-    /// Appends one. Somebody has to ``claim()`` the delivery after that.
+    /// Appends a notice. The delivery must be claimed (``claim()``) after that.
     @inlinable public mutating func append(_ notice: Notice) { notices.append(notice) }
 
-    /// - Returns: whether the caller is to deliver: there is something, and nobody else does.
+    /// - Returns: whether the caller must deliver: there are notices, and no other thread is delivering.
     @inlinable public mutating func claim() -> Bool {
         guard !isDelivering, notices.count > 0 else { return false }
         isDelivering = true
         return true
     }
 
-    /// - Returns: whether the caller is the one that delivers, though nothing is there yet. Notices that come meanwhile wait for it.
+    /// - Returns: whether the caller has become the deliverer, although there are no notices yet. Notices appended meanwhile wait
+    ///   for it.
     @inlinable public mutating func claimEmpty() -> Bool { notices.count == 0 && claimAny() }
 
-    /// - Returns: whether the caller is the one that delivers, whatever is there.
+    /// - Returns: whether the caller has become the deliverer, whether or not there are notices.
     @inlinable public mutating func claimAny() -> Bool {
         if isDelivering { return false }
         isDelivering = true
         return true
     }
 
-    /// Takes the next one. For whoever delivers.
+    /// Takes the next notice. For the deliverer.
     ///
-    /// - Returns: nil when nothing is left: then the caller delivers no more (I2).
+    /// - Returns: nil when nothing is left; the caller is then no longer the deliverer (I2).
     @inlinable public mutating func next() -> Notice? {
         guard let notice = notices.popFirst() else {
             isDelivering = false
@@ -53,9 +54,9 @@
         return notice
     }
 
-    /// Takes all that are there. For whoever delivers.
+    /// Takes all notices. For the deliverer.
     ///
-    /// - Returns: none when nothing is left: then the caller delivers no more (I2).
+    /// - Returns: none when nothing is left; the caller is then no longer the deliverer (I2).
     @inlinable public mutating func takeAll() -> [Notice] {
         if notices.count == 0 {
             isDelivering = false
@@ -64,7 +65,7 @@
         return notices.takeAll()
     }
 
-    /// Whether nothing is left: then the caller, who delivers, does so no more (I2).
+    /// Whether nothing is left; the caller is then no longer the deliverer (I2).
     @inlinable public mutating func isOver() -> Bool {
         isDelivering = notices.count > 0
         return !isDelivering

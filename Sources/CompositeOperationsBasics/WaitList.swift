@@ -1,25 +1,25 @@
-// WaitList.swift - those who wait for one thing: tasks, cancellable tasks, and code that is called. The only place of this
-// package, above the scheduler, that suspends a task.
+// WaitList.swift - the waiters for one event: tasks, cancellable tasks, and callbacks. The only place in this package, above
+// the scheduler, that suspends a task.
 //
-// The list is a value under a lock of whoever owns what is waited for.
+// The list is a value, under a lock of the owner of the awaited event.
 //
 // Invariants:
-//   I1  a waiter is in a list from the section that registers it to the one section that takes it out; whoever took it out
-//       wakes it, under no lock. So each is woken once: by what it waits for, or by its cancellation.
-//   I2  the section that registers a waiter looks whether there is anything to wait for still: so no wake-up is missed.
-//   I3  a cancellable waiter looks at the flag of its task in that section, too; the handler of a cancellation comes after the
-//       flag is set, and takes the waiter out in a section of its own. Whichever section is the later one sees the other:
-//       the registration sees the flag, or the handler finds the waiter.
+//   I1  a waiter is in a list from the critical section that registers it to the one section that removes it. The thread that
+//       removed it wakes it, under no lock. Hence each waiter is woken once: by the event or by its cancellation.
+//   I2  the section that registers a waiter checks whether there is still anything to wait for, so no wake-up is missed.
+//   I3  a cancellable waiter also checks its task's cancellation flag in that section. The cancellation handler runs after the
+//       flag is set, and removes the waiter in a separate section. The later of the two sections sees the other: the
+//       registration sees the flag, or the handler finds the waiter.
 
-/// Why a waiter goes on.
+/// Why a waiter was woken.
 package enum Wakening: Sendable {
-    /// The awaited thing is there, or need not be waited for.
+    /// The event has occurred, or need not be waited for.
     case arrived
-    /// The task that waits was cancelled first.
+    /// The waiting task was cancelled first.
     case cancelled
 }
 
-/// Somebody who waits, once.
+/// A waiter, used once.
 package final class Waiter: @unchecked Sendable {
     // Unchecked: links and mark are used under the lock of the list's owner; `means` is written before the section that
     // registers the waiter, and used by the one thread that wakes it.
@@ -31,7 +31,7 @@ package final class Waiter: @unchecked Sendable {
 
     private var means: Means?
     fileprivate let isCancellable: Bool
-    /// For which of several things it waits, where they have an order.
+    /// Which of several ordered events it waits for.
     package fileprivate(set) var mark: Int64 = 0
     fileprivate var isListed = false
     fileprivate var next: Waiter?
@@ -39,13 +39,13 @@ package final class Waiter: @unchecked Sendable {
 
     private init(isCancellable: Bool) { self.isCancellable = isCancellable }
 
-    /// Code that is short, and is called under no lock, on the thread that wakes it.
+    /// A short callback, called under no lock, on the thread that wakes the waiter.
     package init(_ call: @escaping @Sendable (Wakening) -> Void) {
         isCancellable = false
         means = .call(call)
     }
 
-    /// Lets it go on. Once, by whoever took it out of its list, and under no lock.
+    /// Wakes the waiter. Called once, by the thread that removed it from its list, under no lock.
     package func wake(_ wakening: Wakening = .arrived) {
         let means = self.means
         self.means = nil
@@ -58,8 +58,8 @@ package final class Waiter: @unchecked Sendable {
 
     /// Suspends the calling task until it is woken.
     ///
-    /// - Parameter register: in one section, appends it to a list, unless there is nothing to wait for. Called before the
-    ///   caller leaves its actor: so those who wait are in the order of their calls, as far as they were on it until now.
+    /// - Parameter register: in one critical section, appends the waiter to a list, unless there is nothing to wait for.
+    ///   Called before the caller leaves its actor, so waiters from one actor are in the order of their calls.
     package static func wait(
         isolation: isolated (any Actor)? = #isolation, register: (Waiter) -> Registration
     ) async {
@@ -71,7 +71,8 @@ package final class Waiter: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - register: as above.
-    ///   - remove: in one section, removes it from the list; whether it was there. From any thread.
+    ///   - remove: in one critical section, removes the waiter from the list; returns whether it was there. Called on any
+    ///     thread.
     package static func wait(
         isolation: isolated (any Actor)? = #isolation,
         register: (Waiter) -> Registration,
@@ -79,7 +80,8 @@ package final class Waiter: @unchecked Sendable {
     ) async -> Wakening {
         let waiter = Waiter(isCancellable: true)
         return await withTaskCancellationHandler {
-            // With its parameter the closure stays on the caller's actor; otherwise it leaves it, and comes back in any order.
+            // The `isolation` parameter keeps the closure on the caller's actor. Otherwise callers would leave the actor and
+            // return in any order.
             await waiter.suspend(isolation: isolation, register)
         } onCancel: {
             if remove(waiter) { waiter.wake(.cancelled) }
@@ -99,19 +101,19 @@ package final class Waiter: @unchecked Sendable {
         }
     }
 
-    /// The answer to a registration.
+    /// The result of a registration.
     package enum Registration: Sendable {
         /// The waiter is in the list.
         case waits
-        /// There is nothing to wait for any more.
+        /// There is nothing left to wait for.
         case isOver
         /// Its task is cancelled.
         case isCancelled
     }
 }
 
-/// The waiters, in the order of their coming. To come and to leave is O(1). A value with references in it: the owner has
-/// one, and copies it never.
+/// The waiters, in the order of registration. Registration and removal are O(1). A value that contains references: the owner
+/// has one, and never copies it.
 package struct WaitList {
     private var first: Waiter?
     private unowned(unsafe) var last: Waiter?
@@ -122,7 +124,7 @@ package struct WaitList {
 
     /// Registers a waiter, on the thread of its task.
     ///
-    /// - Parameter mark: not less than those of the waiters before.
+    /// - Parameter mark: not less than the marks of earlier waiters.
     package mutating func append(_ waiter: Waiter, mark: Int64 = 0) -> Waiter.Registration {
         if waiter.isCancellable, Task.isCancelled { return .isCancelled }  // I3
         waiter.mark = mark
@@ -133,7 +135,7 @@ package struct WaitList {
         return .waits
     }
 
-    /// - Returns: whether it was here: if so, the caller has to wake it.
+    /// - Returns: whether the waiter was in this list; if so, the caller must wake it.
     package mutating func remove(_ waiter: Waiter) -> Bool {
         guard waiter.isListed else { return false }
         waiter.isListed = false
@@ -143,16 +145,16 @@ package struct WaitList {
         return true
     }
 
-    /// Takes out the one that came first, which the caller has to wake.
+    /// Removes the earliest waiter, which the caller must wake.
     package mutating func popFirst() -> Waiter? {
         guard let waiter = first else { return nil }
         _ = remove(waiter)
         return waiter
     }
 
-    /// Takes all out, for the caller to wake.
+    /// Removes all waiters, for the caller to wake.
     ///
-    /// - Parameter count: called for each.
+    /// - Parameter count: called for each waiter.
     package mutating func takeAll(_ count: () -> Void = {}) -> Woken {
         take { _ in
             count()
@@ -160,7 +162,7 @@ package struct WaitList {
         }
     }
 
-    /// Takes out those at the front for which `isDue` holds, for the caller to wake.
+    /// Removes the leading waiters for which `isDue` holds, for the caller to wake.
     package mutating func take(while isDue: (Waiter) -> Bool) -> Woken {
         guard let front = first else { return Woken(first: nil) }
         var lastTaken: Waiter?
@@ -175,16 +177,16 @@ package struct WaitList {
         return Woken(first: front)
     }
 
-    /// Waiters that were taken out.
+    /// Waiters removed from a list, to be woken.
     package struct Woken {
         fileprivate let first: Waiter?
 
-        /// Lets them go on, in the order of their coming. Under no lock.
+        /// Wakes them, in the order of registration. Called under no lock.
         package consuming func wake() {
             var rest = first
             while let waiter = rest {
                 rest = waiter.next
-                waiter.next = nil  // or one would be released inside of another
+                waiter.next = nil  // otherwise their releases would nest
                 waiter.wake()
             }
         }

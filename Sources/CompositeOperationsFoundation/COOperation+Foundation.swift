@@ -1,4 +1,4 @@
-// COOperation+Foundation.swift - an operation of Foundation's, for those who take ours.
+// COOperation+Foundation.swift - a Foundation operation, wrapped as one of ours.
 
 public import CompositeOperations
 internal import CompositeOperationsBasics
@@ -6,15 +6,16 @@ public import Foundation
 @_spi(Faces) internal import Runs
 
 extension COOperation where Success == Void {
-    /// An operation that has one of Foundation's done: it finishes when that one is finished, and is cancelled when
-    /// that one is finished as a cancelled one. To cancel it cancels that one, also before the start.
+    /// An operation that runs a Foundation operation: it finishes when the Foundation operation finishes, and ends
+    /// as cancelled if that one was cancelled. Cancelling it cancels the Foundation operation, even before the
+    /// start.
     ///
-    /// An operation of Foundation's runs once: a rerun finds it finished, and so does a copy.
+    /// A Foundation operation runs once: a rerun, or a copy, finds it finished.
     ///
     /// - Parameters:
-    ///   - operation: may be in `queue`, executing or finished already, but in no other queue, and in no other
-    ///     operation made like this.
-    ///   - queue: to which it is added at the start; nil: to one of its own.
+    ///   - operation: may already be in `queue`, executing or finished, but must not be in another queue or in
+    ///     another operation created like this.
+    ///   - queue: the queue that it is added to at the start; nil: a private one.
     public convenience init(foundation operation: Foundation.Operation, in queue: OperationQueue? = nil) {
         self.init({
             await withTaskCancellationHandler {
@@ -25,18 +26,19 @@ extension COOperation where Success == Void {
             if operation.isCancelled { throw CancelReason() }
         })
         onOutcome { outcome in
-            if case .cancelled = outcome { operation.cancel() }  // without a start, nobody else does
+            if case .cancelled = outcome { operation.cancel() }  // without a start, no other code does
         }
     }
 }
 
 extension Foundation.Operation {
-    /// Has it done, and waits until it is finished.
+    /// Runs the operation, and waits until it is finished.
     fileprivate func runToItsEnd(in queue: OperationQueue?) async {
         let waiters = Guarded(WaitList())
         await Waiter.wait { waiter in
             let registration = waiters.withLock { $0.append(waiter) }
-            // A dependent is told by every operation that can be in a queue; the completion block is the user's.
+            // Every operation that can be in a queue notifies its dependents; the completion block belongs to the
+            // user.
             let resume: @Sendable () -> Void = {
                 if waiters.withLock({ $0.remove(waiter) }) { waiter.wake() }
             }
@@ -50,7 +52,7 @@ extension Foundation.Operation {
             // Foundation may lose a dependency that is added while the operation finishes.
             if isFinished {
                 resume()
-                last.cancel()  // or it would wait for ever
+                last.cancel()  // otherwise it would wait forever
             }
             return registration
         }

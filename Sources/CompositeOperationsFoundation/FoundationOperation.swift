@@ -1,24 +1,24 @@
-// FoundationOperation.swift - an operation of ours, for those who take Foundation's.
+// FoundationOperation.swift - one of our operations, wrapped as a Foundation operation.
 
 public import CompositeOperations
 public import Foundation
 internal import Synchronization
 
-/// An operation of Foundation's that starts one of ours, and is finished when that one has ended: in whichever way.
+/// A Foundation operation that starts one of ours, and is finished when ours has ended, in whatever way.
 ///
 /// ```swift
 /// let sync = COCascadeOperation<Void> { cascade in … }
 /// foundationQueue.addOperation(FoundationOperation(sync))
 /// ```
 ///
-/// Dependencies, priorities and `completionBlock` work as with every operation of Foundation's. To cancel either of
-/// the two cancels the other. One that is in a queue becomes finished when the queue has started it, as all do there:
-/// cancelled, it does not wait for its dependencies.
+/// Dependencies, priorities and `completionBlock` work as with every Foundation operation. Cancelling either of the
+/// two cancels the other. In a queue, it becomes finished only once the queue has started it, like all queued
+/// operations; a cancelled one does not wait for its dependencies.
 ///
-/// No call of it stops the program: a second `start()` does nothing, and an operation without a block is cancelled
-/// when it is started.
+/// None of its methods stops the program: a second `start()` does nothing, and an operation without a block is
+/// cancelled when it is started.
 public final class FoundationOperation<Success: Sendable>: Foundation.Operation, @unchecked Sendable {
-    // Unchecked: what is not in Foundation's class, which locks, is constant or atomic.
+    // Unchecked: Foundation's class locks; all other state is constant or atomic.
 
     /// The operation that does the work.
     public let wrapped: OperationHandle<Success>
@@ -34,7 +34,7 @@ public final class FoundationOperation<Success: Sendable>: Foundation.Operation,
         self.wrapped = wrapped
         super.init()
         name = wrapped.name
-        // Weakly: before its start nobody but the user holds it.
+        // Weak: before the start, only the user holds this operation.
         wrapped.onOutcome { [weak self] outcome in
             if case .cancelled = outcome { self?.cancelledElsewhere() }
         }
@@ -52,7 +52,7 @@ public final class FoundationOperation<Success: Sendable>: Foundation.Operation,
     /// Whether this operation, or the wrapped one, has been cancelled.
     override public var isCancelled: Bool { super.isCancelled || wrapped.isCancelled }
 
-    /// Starts the wrapped operation, unless that has been started or has ended. For queues, and for users whose
+    /// Starts the wrapped operation, unless it has been started or has ended. Called by queues, and by users whose
     /// operation is in no queue.
     override public func start() {
         guard
@@ -61,11 +61,11 @@ public final class FoundationOperation<Success: Sendable>: Foundation.Operation,
         else { return }
         if super.isCancelled { wrapped.cancel() }
         if wrapped.isEnded { return finish() }
-        // Foundation's own state follows what it is told of: without this a cancellation would take the operation for
-        // one that waits.
+        // Foundation's own state follows these notifications. Without them, a cancellation would treat the operation
+        // as still waiting.
         willChangeValue(forKey: "isExecuting")
         didChangeValue(forKey: "isExecuting")
-        // Not a handler: those wait for each other, and for the target that they were given.
+        // Not a handler: handlers wait for each other, and for their target.
         Task { [self] in
             _ = await wrapped.outcome
             finish()
@@ -79,7 +79,7 @@ public final class FoundationOperation<Success: Sendable>: Foundation.Operation,
         super.cancel()
     }
 
-    /// Lets a queue start it, so that it becomes finished, whatever it depends on.
+    /// Lets a queue start the operation, so it becomes finished regardless of its dependencies.
     private func cancelledElsewhere() { super.cancel() }
 
     private func finish() {

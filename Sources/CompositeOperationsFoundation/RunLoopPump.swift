@@ -1,4 +1,4 @@
-// RunLoopPump.swift - the main run loop, served by the main thread while that waits for an outcome.
+// RunLoopPump.swift - the main run loop, served by the main thread while it waits for an outcome.
 
 internal import CompositeOperations
 internal import Foundation
@@ -6,10 +6,10 @@ internal import Runs
 
 /// Lets a wait on the main thread serve the main run loop.
 public enum RunLoopPump {
-    /// From now on, a wait on the main thread, for a sync operation or by `wait()`, runs the main run loop in its
-    /// default mode: timers, ports and other sources, beside the main dispatch queue, which is served anyhow.
+    /// From now on, a wait on the main thread, for a sync operation or by `wait()`, runs the main run loop in its default
+    /// mode: timers, ports and other sources, in addition to the main dispatch queue, which is served anyway.
     ///
-    /// Code that the run loop calls may wait in its turn, except in an item of the main dispatch queue: there a wait serves
+    /// Code called by the run loop may itself wait, except in an item of the main dispatch queue, where a wait serves
     /// nothing.
     public static func install() {
         MainQueue.install { timeout in

@@ -5,7 +5,7 @@ extension Subject {
     public static let ours: [Subject] = [
         .scheduler, .serialLane, .operationQueueOfOurs, .serialOperationQueueOfOurs,
     ]
-    /// The schedulers of others that need no further package.
+    /// Other schedulers, which need no further package.
     public static let peers: [Subject] = [
         .dispatchQueue, .serialDispatchQueue, .operationQueue, .serialOperationQueue, .taskGroup,
         .defaultExecutor, .plainPool,

@@ -78,7 +78,7 @@ extension Subject {
     }
 }
 
-/// Blocks the thread until a task has done something.
+/// Blocks the thread until a task has run `body`.
 func waitForTask(_ body: @escaping @Sendable () async -> Void) {
     let gate = Gate()
     Task.detached {

@@ -1,4 +1,5 @@
-// Subject+Peers.swift - what comes with Swift, as subjects: Dispatch, Foundation's queue, and the runtime's executor.
+// Subject+Peers.swift - the schedulers that come with Swift, as subjects: Dispatch, Foundation's queue, and
+// the runtime's executor.
 
 public import ConformanceTesting
 import Dispatch
@@ -20,7 +21,7 @@ extension Subject {
             ]) {
                 queue.async(group: group, execute: $0)
             } end: {
-                // A queue that is released while it is suspended stops the process.
+                // Releasing a suspended queue stops the process.
                 for _ in 0..<suspensions.withLock({ $0 }) { queue.resume() }
             }
             if isSerial {
@@ -28,7 +29,8 @@ extension Subject {
                 instance.claims.insert(.fifo)
             } else {
                 instance.claims.formUnion([.nestedLoops])
-                // Not by the group's `async`: that makes a work item, whose flags ThreadSanitizer loses.
+                // Without the group parameter of `async`: that would create a work item, whose flags
+                // ThreadSanitizer loses.
                 instance.barrier = { body in
                     group.enter()
                     queue.async(flags: .barrier) {
@@ -57,7 +59,7 @@ extension Subject {
                     DispatchWorkItem { [weak item] in try? body { [weak item] in item?.isCancelled ?? false }
                     })
                 queue.async(group: group, execute: item.work)
-                // Until it has ended, its block knows it.
+                // The item must live until its block has ended.
                 item.work.notify(queue: .global()) { withExtendedLifetime(item) {} }
                 return TestedOperation(base: item) {
                     item.work.cancel()
@@ -134,7 +136,7 @@ extension Subject {
         return instance
     }
 
-    /// The executor on which Swift runs tasks where nothing else is said.
+    /// The executor on which Swift runs tasks by default.
     public static let defaultExecutor = Subject("default executor") {
         var instance = Instance(claims: [.asynchronous]) { body in Task.detached { body() } }
         instance.taskExecutor = globalConcurrentExecutor
@@ -142,9 +144,9 @@ extension Subject {
     }
 }
 
-/// A work item that its own block knows.
+/// A work item to which its own block refers.
 private final class Item: @unchecked Sendable {
-    // Unchecked: `work` is set before anybody else has it.
+    // Unchecked: `work` is set before the item is shared.
     private(set) var work: DispatchWorkItem!
     var isCancelled: Bool { work.isCancelled }
     func set(_ work: DispatchWorkItem) { self.work = work }

@@ -1,4 +1,4 @@
-// Subject+Pools.swift - a pool as everybody has written it, and one with a fault.
+// Subject+Pools.swift - a typical hand-written thread pool, and one with a fault.
 
 public import ConformanceTesting
 import Glibc
@@ -7,7 +7,7 @@ import PropertyTesting
 extension Subject {
     /// Three threads, a queue under a mutex, and a condition variable.
     public static let plainPool = pool("a plain pool", countsRunning: true)
-    /// The same, whose drain looks at the queue alone: closures that have been taken out may still run.
+    /// The same, whose drain checks only the queue: closures that were dequeued may still be running.
     public static let brokenPool = pool("a broken pool", countsRunning: false)
 
     private static func pool(_ name: String, countsRunning: Bool) -> Subject {
@@ -27,7 +27,7 @@ extension Subject {
 }
 
 private final class Pool: @unchecked Sendable {
-    // Unchecked: all is used under the mutex.
+    // Unchecked: all fields are used under the mutex.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let hasWork = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private let isQuiet = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -43,7 +43,7 @@ private final class Pool: @unchecked Sendable {
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(hasWork, nil)
         pthread_cond_init(isQuiet, nil)
-        // They keep it, until its end.
+        // The threads hold the pool until its shutdown.
         threads = (0..<count).map { _ in startThread(for: "Pool") { self.work() } }
     }
 

@@ -1,9 +1,9 @@
-// Acts.swift - what a saboteur did, and the ways in which most of them are made.
+// Acts.swift - the acts of a saboteur, and factories for the common kinds.
 
 import Glibc
 import PropertyTesting
 
-/// Counts what a saboteur sees, and what it does.
+/// Counts the events that a saboteur sees, and its acts.
 final class Acts: Sendable {
     private struct State {
         var (seen, acts, isOver) = (0, 0, false)
@@ -16,7 +16,7 @@ final class Acts: Sendable {
     var count: Int { state.withLock { $0.acts } }
     func act() { state.withLock { $0.acts += 1 } }
 
-    /// Whether this is one of those to which something is done: every `number`th, until the case is over.
+    /// Whether to act on this event: on every `number`th, until the case is over.
     func every(_ number: Int) -> Bool {
         state.withLock { state in
             state.seen += 1
@@ -26,13 +26,14 @@ final class Acts: Sendable {
         }
     }
 
-    /// Blocks the thread until the case is over: a thread of a pool that hung for ever would be missed by the next case.
+    /// Blocks the thread until the case is over: if a pool's thread hung for ever, the next case would lack
+    /// it.
     func hang() {
         act()
         gate.wait()
     }
 
-    /// Has something done when the case is over; at once, when it is.
+    /// Runs `release` when the case is over; at once, if it already is.
     func atEnd(_ release: @escaping @Sendable () -> Void) {
         let isOver = state.withLock { state in
             if !state.isOver { state.releases.append(release) }
@@ -54,7 +55,7 @@ final class Acts: Sendable {
 }
 
 extension Saboteur {
-    /// Does something else with closures that are submitted.
+    /// Replaces the submission of closures.
     static func ofSubmit(
         _ name: String,
         _ submit:
@@ -69,7 +70,7 @@ extension Saboteur {
         }
     }
 
-    /// Runs closures that are submitted in another way.
+    /// Changes how submitted closures are run.
     static func ofBody(
         _ name: String, _ make: @escaping @Sendable (Instance, Acts) -> @Sendable (Instance.Body) -> Void
     ) -> Saboteur {
@@ -79,7 +80,7 @@ extension Saboteur {
         }
     }
 
-    /// Makes other operations.
+    /// Replaces the creation of operations.
     static func ofOperation(
         _ name: String,
         _ make:
@@ -95,7 +96,7 @@ extension Saboteur {
         }
     }
 
-    /// Does something else with the jobs of tasks.
+    /// Replaces the enqueuing of tasks' jobs.
     static func ofJobs(
         _ name: String, _ enqueue: @escaping @Sendable (Acts, any TaskExecutor, UnownedJob) -> Void
     ) -> Saboteur {
@@ -106,14 +107,14 @@ extension Saboteur {
     }
 }
 
-/// A task executor that hands its jobs to a saboteur.
+/// A task executor that passes its jobs to a saboteur.
 final class SabotagedExecutor: TaskExecutor {
     private let take: @Sendable (UnownedJob) -> Void
     init(_ take: @escaping @Sendable (UnownedJob) -> Void) { self.take = take }
     func enqueue(_ job: consuming ExecutorJob) { take(UnownedJob(job)) }
 }
 
-/// As many at a time as there are places, until the case is over.
+/// Limits the bodies that run at a time to the number of places, until the case is over.
 final class Places: Sendable {
     private struct State {
         var free: Int
@@ -157,7 +158,7 @@ final class Places: Sendable {
     }
 }
 
-/// The threads that are inside of something.
+/// The threads that are currently inside `run`.
 final class Inside: Sendable {
     private let threads = Locked<Set<UInt>>([])
     var isHere: Bool { threads.withLock { $0.contains(UInt(pthread_self())) } }

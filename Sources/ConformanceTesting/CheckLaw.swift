@@ -1,23 +1,23 @@
-// CheckLaw.swift - asks a law of a subject: first with its saboteur in between, then without.
+// CheckLaw.swift - checks a law on a subject: first with its saboteur in between, then without.
 
 public import PropertyTesting
 
-/// How a law is asked.
+/// Options of a check.
 public struct LawOptions: Sendable {
     /// The seed of the loads.
     public var seed: UInt64
     /// How many cases must hold; at least one.
     public var cases: Int
-    /// After which time no further case is begun, when one has held; nil: never. To make a case small takes as long again at most,
-    /// and ten seconds at least; to see the saboteur takes what it takes.
+    /// The time after which no further case is begun, once one has held; nil: no limit. Shrinking may take as long again, or ten
+    /// seconds if that is longer; the time to see the saboteur is not limited.
     public var budget: Duration?
-    /// For how long something may take that has to come.
+    /// The time limit for an event that must happen.
     public var limit: Duration
-    /// In how many cases the law may see its saboteur.
+    /// The number of cases in which the law may see its saboteur.
     public var sabotagedCases: Int
-    /// A case to play back, in place of all; it is not made smaller.
+    /// A case to replay in place of all others; it is not shrunk.
     public var replay: Tape?
-    /// Whether a case that does not hold is run until it can be drawn, for up to two seconds.
+    /// Whether a failing case is repeated until it can be drawn, for up to two seconds.
     public var isDrawn = true
 
     /// Creates options.
@@ -34,20 +34,20 @@ public struct LawOptions: Sendable {
     }
 }
 
-/// The answer to a law.
+/// The result of checking a law.
 public enum Verdict: Sendable {
-    /// So many cases held, and the saboteur was seen in the case with that number.
+    /// The given number of cases held, and the saboteur was seen in the case `sabotageSeenIn`.
     case held(cases: Int, sabotageSeenIn: Int)
     /// A case did not hold.
     case violated(LawCounterexample)
-    /// The saboteur was not seen: what holds here says nothing.
+    /// The saboteur was not seen, so the law proves nothing here.
     case blind(cases: Int)
-    /// The subject does not claim what the law is about.
+    /// The subject does not claim the promise of the law.
     case notClaimed(Need)
-    /// The law could not be asked: no instance could be made, or the task was cancelled.
+    /// The law could not be checked: no instance could be created, or the task was cancelled.
     case failed(String)
 
-    /// Whether nothing speaks against the subject, or the law.
+    /// Whether the result shows no fault of the subject or the law.
     public var isGood: Bool {
         switch self {
         case .held, .notClaimed: true
@@ -57,7 +57,7 @@ public enum Verdict: Sendable {
 }
 
 extension Verdict: CustomStringConvertible {
-    /// In words.
+    /// A description in words.
     public var description: String {
         switch self {
         case .held(let cases, let seenIn): "held in \(cases) cases; its saboteur was seen in case \(seenIn)"
@@ -73,26 +73,26 @@ extension Verdict: CustomStringConvertible {
 public struct LawCounterexample: Sendable, CustomStringConvertible {
     /// The load of the case.
     public let load: Load
-    /// The sentence that says how it does not.
+    /// The reason why the law does not hold.
     public let reason: String
     /// The choices that make the load.
     public let tape: Tape
-    /// How many cases held before.
+    /// The number of cases that held before.
     public let casesBefore: Int
-    /// Its events, in order; nil: it held each time that they were written down.
+    /// Its events, in order; nil if the case held each time it was traced.
     public let trace: Trace?
 
-    /// In words.
+    /// A description in words.
     public var description: String {
         "\(reason)\nafter \(casesBefore) cases; \(load); replay with \(tape)"
             + (trace.map { "\n\($0)" } ?? "")
     }
 }
 
-/// Asks a law of a subject: whether it holds in each of some cases, and whether it would be seen when it did not.
+/// Checks a law on a subject: whether the law holds in each of some cases, and whether a violation would be noticed.
 ///
-/// Threads: each case has one of its own, and those that it submits from. A case that hangs leaves them. A task that is cancelled
-/// asks no further case: the verdict is ``Verdict/failed(_:)``.
+/// Threads: each case has a dedicated thread, and the threads from which it submits. A case that hangs leaves them behind. A
+/// cancelled task begins no further case: the verdict is ``Verdict/failed(_:)``.
 public func check(_ law: Law, of subject: Subject, options: LawOptions = LawOptions()) async -> Verdict {
     do {
         let instance = try subject.make()
@@ -109,7 +109,7 @@ public func check(_ law: Law, of subject: Subject, options: LawOptions = LawOpti
     return await checkCases(law, subject, options, seenIn: seen)
 }
 
-/// - Returns: the number of the first case that the law found guilty; nil: there was none.
+/// - Returns: the number of the first case in which the law saw the saboteur; nil if there was none.
 private func sabotage(_ law: Law, _ subject: Subject, _ options: LawOptions) async -> Int? {
     var random = SplitMix64(seed: options.seed)
     for number in 1...max(1, options.sabotagedCases) {
@@ -117,12 +117,12 @@ private func sabotage(_ law: Law, _ subject: Subject, _ options: LawOptions) asy
         var source = Source(seed: random.next())
         guard let load = try? Load.all.value(from: &source) else { continue }
         let acts = Acts()
-        // Nothing is late here but for the saboteur: a short limit is enough.
+        // Only the saboteur makes anything late here, so a short limit is enough.
         let limit = min(options.limit, .milliseconds(200))
         guard let violation = await run(law, subject, load, limit: limit, sabotagedBy: acts).violation,
             violation.isLate == law.isOfProgress, acts.count > 0
         else { continue }
-        // On a machine that is slow at the moment, the law may see something without it, too.
+        // On a machine that is slow at the moment, the law may see a violation without the saboteur, too.
         if await run(law, subject, load, limit: limit).violation == nil { return number }
     }
     return nil
@@ -154,7 +154,7 @@ private func checkCases(_ law: Law, _ subject: Subject, _ options: LawOptions, s
     return .held(cases: held, sabotageSeenIn: seenIn)
 }
 
-/// Runs the cases of a check. A case that fails now and then is run more often while it is made small, unless it takes its time.
+/// Runs the cases of a check. A case that fails only sometimes is repeated more often while it is shrunk, unless it is slow.
 private final class Shrinking: Sendable {
     private let limit: Duration
     private let state = Locked((repetitions: 1, end: ContinuousClock.Instant?.none))
@@ -178,7 +178,7 @@ private final class Shrinking: Sendable {
     }
 }
 
-/// With a trace, if it goes wrong once more while that is written.
+/// The counterexample, with a trace if the case fails again while traced.
 private func counterexample(
     _ found: Counterexample<Load>, to law: Law, of subject: Subject, casesBefore: Int, _ options: LawOptions
 ) async -> LawCounterexample {
@@ -195,8 +195,8 @@ private func counterexample(
 
 /// Runs one case.
 ///
-/// - Parameter acts: of the law's saboteur, which comes in between; nil: nobody does.
-/// - Returns: how the law does not hold; nil: it does. And its events, when it does not and they were to be written down.
+/// - Parameter acts: the acts of the law's saboteur, which intervenes; nil: without a saboteur.
+/// - Returns: the violation, or nil if the law holds; and the trace of a violation, if wanted.
 private func run(
     _ law: Law, _ subject: Subject, _ load: Load, limit: Duration, isTraced: Bool = false,
     sabotagedBy acts: Acts? = nil
@@ -213,7 +213,7 @@ private func run(
         }
         start {
             start { runCase(law, subject, load, limit: limit, isTraced: isTraced, sabotagedBy: acts, tell) }
-            // Waits of a law have limits of their own; for its other calls there is this one.
+            // Waits of a law have separate limits; this limit is for its other calls.
             if !isOver.wait(timeout: limit * 6) {
                 tell(Violation(reason: "a call had not returned after \(limit * 6)", isLate: true), nil)
             }
@@ -240,7 +240,7 @@ private func runCase(
         instance.end()
         tell(nil, nil)
     case .failure(let error):
-        // Where something hangs this may never return.
+        // If something hangs, this may never return.
         start { [end = instance.end] in end() }
         tell(error as? Violation ?? Violation(reason: "\(error)"), trial.tracer.trace)
     }

@@ -1,20 +1,22 @@
-// EndHandlers.swift - handlers of an operation's end, for libraries that take one alone.
+// EndHandlers.swift - handlers of an operation's end, for libraries that take only one.
 
 import PropertyTesting
 
-/// The handlers of an operation's end, where a library takes one alone, before the operation is started: that one tells them.
+/// The handlers of an operation's end, for a library that takes only one handler, before the operation is
+/// started: that handler notifies them.
 ///
-/// Threads: any may call anything. A handler is called by the thread that tells the end, or that adds it after that.
+/// Threads: any thread may call any method. A handler is called by the thread that reports the end, or by the
+/// thread that adds the handler after the end.
 public final class EndHandlers: Sendable {
-    /// Is called with an end.
+    /// A closure that is called with an end.
     public typealias Handler = @Sendable (TestedOperation.End) -> Void
 
     private let state = Locked((end: TestedOperation.End?.none, handlers: [Handler]()))
 
-    /// Creates it without handlers.
+    /// Creates a list without handlers.
     public init() {}
 
-    /// Has a handler called at the end; at once, when there is one.
+    /// Adds a handler to be called at the end; at once, if the end was already reported.
     public func add(_ handler: @escaping Handler) {
         let end = state.withLock { state in
             state.handlers.append(handler)
@@ -23,7 +25,7 @@ public final class EndHandlers: Sendable {
         if let end { handler(end) }
     }
 
-    /// Calls all handlers; each time that it is called, so that a law sees how often an end is told.
+    /// Calls all handlers, at every call: so a law sees how often an end is reported.
     public func tell(_ end: TestedOperation.End) {
         let handlers = state.withLock { state in
             state.end = end

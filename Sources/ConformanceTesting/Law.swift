@@ -1,20 +1,20 @@
-// Law.swift - a sentence that holds for every scheduler which claims something, how that is asked, and how it is broken.
+// Law.swift - a promise that holds for every scheduler that claims it, how to check it, and how to break it.
 
-/// A sentence that holds for every scheduler which claims what the sentence is about.
+/// A sentence that holds for every scheduler that claims its subject matter.
 ///
-/// Each law comes with a saboteur: code between the law and the subject that breaks the promise. A law that does not see
-/// this on a subject says nothing about that subject.
+/// Each law comes with a saboteur: code between the law and the subject that breaks the promise. If a law does not see this on
+/// a subject, it proves nothing about that subject.
 public struct Law: Sendable {
-    /// A letter for what it is about, and a number.
+    /// A letter for the topic, and a number.
     public let id: String
     /// The promise.
     public let sentence: String
-    /// The claims and the abilities that a subject must have.
+    /// The claims and abilities that a subject must have.
     public let needs: [Need]
-    /// How the promise is broken on purpose.
+    /// The saboteur, which breaks the promise on purpose.
     public let saboteur: Saboteur
-    /// Whether it promises that something comes. Such a law has to see its saboteur by something that does not come, any other
-    /// law by something wrong: so neither is taken in by a machine that is slow.
+    /// Whether the law promises that something happens. Such a law must see its saboteur by an event that is missing, any
+    /// other law by a wrong event: so a slow machine misleads neither.
     let isOfProgress: Bool
     let ask: @Sendable (Trial) throws -> Void
 
@@ -30,27 +30,27 @@ public struct Law: Sendable {
         self.ask = ask
     }
 
-    /// All laws, those about one thing together.
+    /// All laws, grouped by topic.
     public static let all: [Law] =
         closures + widths + orders + waits + suspensions + barriers + timers + loops + operations
         + cancellations + dependencies + tasks + lifetimes
 
-    /// The first need of the law that an instance does not meet; nil: it meets all.
+    /// The first need of the law that an instance does not meet; nil if it meets all.
     func lack(of instance: Instance) -> Need? { needs.first { !$0.isMet(by: instance) } }
 }
 
 extension Law: CustomStringConvertible {
-    /// Its id, and its sentence.
+    /// The ID and the sentence.
     public var description: String { "\(id): \(sentence)" }
 }
 
-/// A claim, or an ability, that a law is about.
+/// A claim or an ability that a law needs.
 public enum Need: Hashable, Sendable, CustomStringConvertible {
     /// A promise.
     case claim(Claim)
-    /// ``Instance/width``, which is at least so much, and at most.
+    /// ``Instance/width``, within the given range.
     case width(ClosedRange<Int>)
-    /// The subject runs more than one closure at a time, as far as it says.
+    /// The subject does not declare that it runs only one closure at a time.
     case parallel
     /// ``Instance/drain``.
     case drain
@@ -88,7 +88,7 @@ public enum Need: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// In a word.
+    /// The need in a word.
     public var description: String {
         switch self {
         case .claim(let claim): claim.rawValue
@@ -108,9 +108,9 @@ public enum Need: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Stands between a law and a subject, and breaks a promise.
+/// A layer between a law and a subject that breaks a promise.
 public struct Saboteur: Sendable {
-    /// Its deed, as in "drops every third closure".
+    /// Its act, for example "drops every third closure".
     public let name: String
     let change: @Sendable (inout Instance, Acts) -> Void
 

@@ -1,22 +1,22 @@
-// Load.swift - the load of a case: how many threads submit how many closures of which size.
+// Load.swift - the load of a case: the numbers of threads and closures, and the size of the closures.
 
 import PropertyTesting
 
-/// How much is submitted in a case, by how many threads, and how much work each closure is.
+/// The number of submissions in a case, the number of submitting threads, and the work of each closure.
 public struct Load: Hashable, Sendable, CustomStringConvertible {
-    /// How many threads submit at the same time.
+    /// The number of threads that submit concurrently.
     public let submitters: Int
-    /// How much each of them submits.
+    /// The number of closures that each of them submits.
     public let each: Int
-    /// How many rounds of a loop a closure runs at most.
+    /// The maximum number of rounds of a loop that a closure runs.
     public let work: Int
-    /// The seed of all else in the case.
+    /// The seed of everything else in the case.
     public let mix: UInt64
 
-    /// How much is submitted in all.
+    /// The total number of submissions.
     public var total: Int { submitters * each }
 
-    /// The numbers of what a thread submits.
+    /// The numbers of the closures that a thread submits.
     func numbers(of submitter: Int) -> Range<Int> { submitter * each..<(submitter + 1) * each }
 
     /// - Returns: a number below `bound`, always the same for `number`.
@@ -25,14 +25,14 @@ public struct Load: Hashable, Sendable, CustomStringConvertible {
         return Int(random.next() % UInt64(max(1, bound)))
     }
 
-    /// Works for a while, which differs from closure to closure.
+    /// Works for a while; the time differs from closure to closure.
     func spend(_ number: Int) {
         var sink = UInt64(0)
         for round in 0..<draw(number, below: work + 1) { sink = sink &* 31 &+ UInt64(round) }
         withExtendedLifetime(sink) {}
     }
 
-    /// In words.
+    /// A description in words.
     public var description: String {
         "\(submitters) \(submitters == 1 ? "thread submits" : "threads submit") \(each) each, of up to \(work) rounds (mix \(mix))"
     }

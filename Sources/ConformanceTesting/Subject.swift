@@ -1,10 +1,10 @@
-// Subject.swift - schedulers that are tested: how one is made, and its abilities.
+// Subject.swift - schedulers under test: how to create one, and its abilities.
 
-/// A scheduler that is tested: an executor, a queue, a task executor, or a library of operations.
+/// A scheduler under test: an executor, a queue, a task executor, or a library of operations.
 public struct Subject: Sendable {
     /// Its name, in tables.
     public let name: String
-    /// Makes one for a case. Threads: the one that checks.
+    /// Creates an instance for a case. Called on the checking thread.
     public let make: @Sendable () throws -> Instance
 
     /// Creates a subject.
@@ -19,42 +19,46 @@ extension Subject: CustomStringConvertible {
     public var description: String { name }
 }
 
-/// A scheduler, by its abilities. An ability that is nil is not claimed, and the laws about it are not asked.
+/// A scheduler, by its abilities. An ability that is nil is not claimed, and the laws about it are not
+/// checked.
 ///
-/// Every closure may be called by any thread, by many at a time, and by what the instance runs.
+/// Every closure may be called by any thread, concurrently, and by the closures that the instance runs.
 public struct Instance: Sendable {
     /// A closure to run.
     public typealias Body = @Sendable () -> Void
 
-    /// Has a closure run some time. Does not wait for what it has run: laws hold closures back while they submit others.
+    /// Submits a closure to be run at some time. Must not wait for earlier closures: laws hold closures back
+    /// while they submit others.
     public var submit: @Sendable (@escaping Body) -> Void
-    /// Its promises that none of the closures here shows.
+    /// Its promises that none of the closures below expresses.
     public var claims: Set<Claim>
-    /// How many closures it runs at a time, at most.
+    /// The maximum number of closures that run at a time.
     public var width: Int?
     /// Returns when all closures that were submitted before have ended.
     public var drain: Body?
-    /// Nothing more starts after the first has returned, until the second is called.
+    /// Suspends and resumes: after `suspend` has returned, no closure starts until `resume` is called.
     public var suspension: Suspension?
-    /// Has a closure run after all that were submitted before, and before all that are submitted after it.
+    /// Submits a closure that runs after all closures submitted before it, and before all submitted after it.
     public var barrier: (@Sendable (@escaping Body) -> Void)?
-    /// Has a closure run when the time has passed.
+    /// Submits a closure that runs when the time has passed.
     public var submitAfter: (@Sendable (Duration, @escaping Body) -> Void)?
-    /// Calls the closure with each number below the first parameter, and returns when all have.
+    /// Calls the closure with each number below the first parameter, and returns when all calls have
+    /// returned.
     public var forEach: (@Sendable (Int, @escaping @Sendable (Int) -> Void) -> Void)?
-    /// Has an operation run, after others have ended.
+    /// Starts an operation that runs after others have ended.
     public var operation:
         (@Sendable (_ after: [TestedOperation], @escaping TestedOperation.Body) -> TestedOperation)?
     /// Runs tasks.
     public var taskExecutor: (any TaskExecutor)?
-    /// Whether the calling code is run by it.
+    /// Whether the instance runs the calling code.
     public var isHere: (@Sendable () -> Bool)?
-    /// Ends it: what it runs ends before this returns.
+    /// Shuts the instance down: its running closures end before this returns.
     public var shutDown: Body?
-    /// Releases what it has, after the case; also where ``shutDown`` has returned. Nothing is submitted afterwards.
+    /// Releases its resources after the case, even after ``shutDown`` has returned. Nothing is submitted
+    /// afterwards.
     public var end: Body
 
-    /// Creates an instance that runs closures, and claims no more: the rest is set.
+    /// Creates an instance that runs closures and claims nothing else; set the other abilities afterwards.
     public init(
         claims: Set<Claim> = [], submit: @escaping @Sendable (@escaping Body) -> Void,
         end: @escaping Body = {}
@@ -65,11 +69,11 @@ public struct Instance: Sendable {
     }
 }
 
-/// How what starts is held back.
+/// The functions that suspend and resume a subject.
 public struct Suspension: Sendable {
-    /// Holds it back.
+    /// Suspends the start of closures.
     public var suspend: Instance.Body
-    /// Lets it go on.
+    /// Resumes the start of closures.
     public var resume: Instance.Body
 
     /// Creates a suspension.
@@ -81,36 +85,36 @@ public struct Suspension: Sendable {
 
 /// A promise of a scheduler.
 public enum Claim: String, Hashable, Sendable, CaseIterable {
-    /// Closures are never run inside of `submit`.
+    /// Closures are never run inside `submit`.
     case asynchronous
     /// Closures begin in the order in which a thread submits them.
     case fifo
-    /// As many closures may block as there are: others run all the same.
+    /// Any number of closures may block: others still run.
     case outlastsBlocking
-    /// A closure that submits itself without end, or a task that yields without end, does not keep others from their turn.
+    /// A closure that submits itself without end, or a task that yields without end, does not starve others.
     case fair
-    /// After two suspends it takes two resumes.
+    /// Two suspends need two resumes.
     case nestedSuspension
     /// Closures that were submitted before `shutDown` run.
     case runsAllAtShutdown
-    /// `forEach` may be called inside of `forEach`.
+    /// `forEach` may be called inside `forEach`.
     case nestedLoops
     /// Operations can fail.
     case failures
     /// Operations can be cancelled.
     case cancellation
-    /// An operation begins after those that it comes after.
+    /// An operation begins after its dependencies have ended.
     case dependencies
-    /// Handlers may be added when an operation has ended.
+    /// Handlers may be added after an operation has ended.
     case lateHandlers
 }
 
 /// An operation of a subject.
 public struct TestedOperation: Sendable {
-    /// The body; its parameter tells whether the operation was cancelled.
+    /// The body; its parameter returns whether the operation was cancelled.
     public typealias Body = @Sendable (_ isCancelled: @Sendable () -> Bool) throws -> Void
 
-    /// How it ended.
+    /// The way an operation ended.
     public enum End: String, Hashable, Sendable {
         /// Its body has returned.
         case finished
@@ -120,14 +124,14 @@ public struct TestedOperation: Sendable {
         case cancelled
     }
 
-    /// Asks it to end.
+    /// Cancels the operation.
     public var cancel: Instance.Body
-    /// Has a closure called when it has ended.
+    /// Adds a closure that is called when the operation has ended.
     public var whenEnded: @Sendable (@escaping @Sendable (End) -> Void) -> Void
     /// The operation of the subject's own library.
     public let base: any Sendable
 
-    /// Creates one.
+    /// Creates an operation.
     public init(
         base: any Sendable, cancel: @escaping Instance.Body,
         whenEnded: @escaping @Sendable (@escaping @Sendable (End) -> Void) -> Void

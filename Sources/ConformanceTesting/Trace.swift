@@ -1,4 +1,4 @@
-// Trace.swift - the events of a case, each on its thread, and how they are drawn.
+// Trace.swift - the events of a case by thread, and their drawing.
 
 import Glibc
 import PropertyTesting
@@ -15,10 +15,10 @@ public struct Trace: Hashable, Sendable, CustomStringConvertible {
 
     /// The names of the columns.
     public let threads: [String]
-    /// In order.
+    /// The events, in order.
     public let events: [Event]
 
-    /// Drawn with characters.
+    /// The trace as a text table.
     public var description: String {
         let widths = threads.indices.map { column in
             events.filter { $0.thread == column }.map(\.text.count).reduce(threads[column].count, max)
@@ -38,7 +38,7 @@ public struct Trace: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Writes a trace, when it is wanted: to write it changes what happens.
+/// Records a trace if it is wanted; recording perturbs the case.
 final class Tracer: Sendable {
     private struct State {
         var columns: [UInt: Int] = [:]
@@ -50,10 +50,10 @@ final class Tracer: Sendable {
 
     init(isOn: Bool) { state = isOn ? Locked(State()) : nil }
 
-    /// Says what this thread is: the next event of it has a column of that name.
+    /// Names this thread: its next event goes into a column of that name.
     func name(_ name: String) {
         state?.withLock { state in
-            // A thread that begins has the number of one that has ended.
+            // A new thread may have the number of one that has ended.
             state.columns[UInt(pthread_self())] = state.names.count
             state.names.append(name)
         }

@@ -1,4 +1,4 @@
-// Trial.swift - a case of a law: an instance, a load, and the means by which a law asks.
+// Trial.swift - a case of a law: an instance, a load, and the helpers for a law's check.
 
 import Glibc
 import PropertyTesting
@@ -6,15 +6,15 @@ import PropertyTesting
 /// A law does not hold.
 struct Violation: Error {
     let reason: String
-    /// Whether something had not come when its time was over.
+    /// Whether something was missing when its time limit expired.
     var isLate = false
 }
 
-/// A case of a law. The law's code runs on a thread of its own, which may block.
+/// A case of a law. The law's code runs on a dedicated thread, which may block.
 final class Trial: Sendable {
     let instance: Instance
     let load: Load
-    /// For how long something may take that has to come.
+    /// The time limit for an event that must happen.
     let limit: Duration
     let tracer: Tracer
     private let last = Locked<[Instance.Body]>([])
@@ -32,14 +32,14 @@ final class Trial: Sendable {
         if !condition { throw Violation(reason: reason()) }
     }
 
-    /// Waits until it is zero.
+    /// Waits until the latch is zero.
     func wait(for latch: Latch, _ what: String) throws {
         if latch.wait(timeout: limit) { return }
         throw Violation(
             reason: "\(what): \(latch.left) of \(latch.count) had not after \(limit)", isLate: true)
     }
 
-    /// Calls something that blocks, on a thread of its own.
+    /// Calls something that blocks, on a separate thread.
     func call(_ what: String, _ body: @escaping Instance.Body) throws {
         let latch = Latch(1)
         start {
@@ -55,11 +55,11 @@ final class Trial: Sendable {
 
     // MARK: Deeds
 
-    /// Has something done when the law has been asked, and nobody is in its way any more: to wait for what still goes on. The last
-    /// one comes first.
+    /// Registers a body to run after the law was checked and the saboteur has ended, to wait for work in progress. The bodies run
+    /// last first.
     func atEnd(_ body: @escaping Instance.Body) { last.withLock { $0.append(body) } }
     func end() {
-        // Each may hold the trial: none is kept.
+        // Each body may hold the trial, so none is kept.
         let all = last.withLock { last in
             defer { last = [] }
             return last
@@ -67,9 +67,9 @@ final class Trial: Sendable {
         for body in all.reversed() { body() }
     }
 
-    /// Submits a closure, which the trace shows by its number.
+    /// Submits a closure; the trace shows its number.
     ///
-    /// - Parameter isAtOnce: whether it is called as soon as the submitted one begins, before that works.
+    /// - Parameter isAtOnce: whether `body` is called as soon as the submitted closure begins, before its work.
     func submit(_ number: Int, isAtOnce: Bool = false, _ body: @escaping @Sendable () -> Void = {}) {
         tracer.note("submit \(number)")
         instance.submit { [tracer, load] in
@@ -81,7 +81,7 @@ final class Trial: Sendable {
         }
     }
 
-    /// Has all threads submit what they have to.
+    /// Lets all submitter threads submit their closures.
     func fromAllThreads(_ body: @escaping @Sendable (_ number: Int) -> Void) {
         _ = concurrently(load.submitters) { [load, tracer] submitter in
             tracer.name("submitter \(submitter + 1)")
@@ -89,9 +89,9 @@ final class Trial: Sendable {
         }
     }
 
-    /// Submits the load, and waits until each has run.
+    /// Submits the load, and waits until each closure has run.
     ///
-    /// - Returns: how often each has.
+    /// - Returns: how often each closure has run.
     @discardableResult
     func flood(_ body: @escaping @Sendable (Int) -> Void = { _ in }) throws -> Locked<[Int]> {
         let (runs, latch) = (Locked([Int](repeating: 0, count: load.total)), Latch(load.total))
@@ -110,7 +110,7 @@ final class Trial: Sendable {
         return runs
     }
 
-    /// Waits until a few closures that are submitted now have run: what came before most likely has, too.
+    /// Waits until a few closures that are submitted now have run; most likely the earlier ones have run too.
     func settle() throws {
         let latch = Latch(4)
         for _ in 0..<4 { instance.submit { latch.leave() } }
@@ -144,7 +144,7 @@ final class Latch: Sendable {
     func wait(timeout: Duration) -> Bool { gate.wait(timeout: timeout) }
 }
 
-/// Runs a body on a thread of its own, and does not wait for it.
+/// Runs a body on a separate thread, and does not wait for it.
 func start(_ body: @escaping @Sendable () -> Void) {
     pthread_detach(startThread(for: "a law", body))
 }

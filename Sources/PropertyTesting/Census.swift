@@ -1,8 +1,8 @@
-// Census: what a process has, to find out what is left of something that should leave nothing.
+// Census: the resources of a process, to find leftovers of code that should leave nothing.
 
 import Glibc
 
-/// Something that a process has until it gives it back.
+/// Something that a process has until it releases it.
 public enum Resource: Hashable, Sendable, CustomStringConvertible {
     /// A kernel thread.
     case thread(id: Int32, name: String)
@@ -34,16 +34,17 @@ public struct CensusError: Error, Equatable, CustomStringConvertible {
         self.code = code
     }
 
-    /// A sentence.
+    /// A description in a sentence.
     public var description: String { "\(path) cannot be read: \(String(cString: strerror(code)))" }
 }
 
 /// The threads, the open files and the counted instances of the process at one time.
 ///
-/// The process's, not the test's: what other tests start meanwhile is counted as well. So take it in an exit
-/// test, whose process is its own, after a round that is not counted and starts what stays. Dispatch's pool,
-/// which runs Swift's tasks, starts and ends threads as it likes, which nothing tells from others (a new thread
-/// has the name of the thread that made it): say by `except` what is of interest, when tasks run.
+/// A census covers the process, not the test: it also counts things that other tests start meanwhile. So take
+/// it in an exit test, which has a separate process, after an uncounted round that starts everything that
+/// stays. Dispatch's pool, which runs Swift's tasks, starts and ends threads at will, and its threads cannot be
+/// distinguished from others (a new thread has the name of its creator): when tasks run, use `except` to
+/// exclude such threads.
 ///
 /// ```swift
 /// await #expect(processExitsWith: .success) {
@@ -60,7 +61,7 @@ public struct Census: Sendable {
     ///
     /// - Complexity: a few system calls for each thread and each open file.
     public init() throws(CensusError) {
-        // Instances last: what a thread that has just ended held is released.
+        // Instances last: by then the objects of a thread that has just ended are released.
         threads = Dictionary(
             uniqueKeysWithValues: try Self.numbers(in: "/proc/self/task").compactMap { id in
                 contents(of: "/proc/self/task/\(id)/comm").map { (id, $0) }
@@ -80,17 +81,17 @@ public struct Census: Sendable {
         return names.compactMap { Int32($0) }.filter { path.hasSuffix("/task") || $0 != own }
     }
 
-    /// Everything there was, in order.
+    /// All resources of the census, in order.
     public var resources: [Resource] {
         threads.sorted { $0.key < $1.key }.map { .thread(id: $0.key, name: $0.value) }
             + files.sorted { $0.key < $1.key }.map { .file(descriptor: $0.key, target: $0.value) }
             + instances.filter { $0.value != 0 }.map { .instances(of: $0.counter.name, count: $0.value) }
     }
 
-    /// The resources of a later time that were not here.
+    /// The resources of a later census that are not in this one.
     ///
-    /// A thread is known by its number, which the kernel gives out again only after many others; a file by
-    /// its descriptor and what that refers to.
+    /// A thread is identified by its number, which the kernel reuses only after many others; a file by its
+    /// descriptor and the target of the descriptor.
     public func leftovers(in later: Census) -> [Resource] {
         later.resources.compactMap { resource in
             switch resource {
@@ -105,17 +106,17 @@ public struct Census: Sendable {
             }
     }
 
-    /// The resources of now that were not here, after those that are about to go have gone.
+    /// The current resources that are not in this census, after waiting for resources that are being released.
     ///
-    /// A thread that was joined is in `/proc` for a moment more: the kernel wakes who joins it on the thread's
-    /// way out, not at its end, and tells nobody of the end. So while something is left the census is taken
-    /// again, with `sched_yield` in between, which gives the CPU to a thread on its way out; after a hundred
-    /// rounds with a millisecond's sleep, so that what is really left does not cost a CPU until the limit.
+    /// A joined thread stays in `/proc` for a moment: the kernel wakes the joiner while the thread is exiting,
+    /// and does not report the end of its exit. So while something is left the census is repeated, with
+    /// `sched_yield` in between, which gives the CPU to an exiting thread; after a hundred rounds with a sleep
+    /// of a millisecond, so a real leftover does not occupy a CPU until the limit.
     ///
     /// - Parameters:
-    ///   - limit: for how long what is left may still go.
-    ///   - isExpected: what may be left.
-    /// - Returns: nothing as soon as nothing is left, else what is left at the limit.
+    ///   - limit: how long leftovers may still be released.
+    ///   - isExpected: whether a resource may be left.
+    /// - Returns: an empty array as soon as nothing is left; otherwise the leftovers at the limit.
     public func leftovers(
         within limit: Duration = .seconds(2), except isExpected: (Resource) -> Bool = { _ in false }
     ) throws(CensusError) -> [Resource] {

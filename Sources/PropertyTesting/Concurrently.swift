@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Not a task group: its scheduling would order the bodies, and hide the very races a test looks for.
 ///
-/// - Parameter body: called with 0 ..< `count`, each on a thread of its own.
+/// - Parameter body: called with 0 ..< `count`, each on a separate thread.
 /// - Precondition: the system can make the threads.
 public func concurrently<Result: Sendable>(
     _ count: Int, _ body: @escaping @Sendable (Int) -> Result

@@ -1,27 +1,27 @@
 import Glibc
 
-/// Counterexamples that a property has had, kept in a folder from run to run: they are checked first, so that a failure
-/// is seen again at once until it is mended, whatever seed found it.
+/// Counterexamples of properties, kept in a folder from run to run. They are checked first, so a failure shows again at
+/// once until it is fixed, whatever seed found it.
 ///
-/// A file for each property; in it a line for each counterexample, the newest first: in how many runs it has held
-/// since, and its tape. One that has held in ten runs is forgotten: what threads do at the same time may go well now
-/// and then. Files are replaced as a whole, so processes may share a folder; the last one to write wins.
+/// There is a file for each property, with a line for each counterexample, newest first: the number of runs in which the
+/// property has held for it since, and its tape. After ten such runs a counterexample is dropped; not sooner, because a
+/// race may go well now and then. Files are replaced as a whole, so processes may share a folder; the last writer wins.
 ///
 /// Source: the example database of Hypothesis (MacIver, 2015).
 public struct ExampleDatabase: Sendable {
-    /// How many counterexamples of a property are kept.
+    /// The number of counterexamples that are kept for a property.
     static let most = 10
-    /// In how many runs one holds before it is forgotten.
+    /// The number of runs in which a counterexample must hold before it is dropped.
     static let patience = 10
 
-    /// Where the files are. Made when the first counterexample is kept.
+    /// The path of the folder, which is created when the first counterexample is kept.
     public let folder: String
 
     /// Creates a database in a folder, which need not exist.
     public init(folder: String) { self.folder = folder }
 
-    /// The folder `PROPERTY_EXAMPLES` of the environment, `property-examples` beside the program that runs without that, so
-    /// in the build folder; nil for `PROPERTY_EXAMPLES=off`.
+    /// The folder named by the environment variable `PROPERTY_EXAMPLES`; without it, `property-examples` next to the
+    /// running program, so in the build folder; nil for `PROPERTY_EXAMPLES=off`.
     public static var ofProcess: ExampleDatabase? {
         switch getenv("PROPERTY_EXAMPLES").map({ String(cString: $0) }) {
         case "off": return nil
@@ -34,14 +34,14 @@ public struct ExampleDatabase: Sendable {
         }
     }
 
-    /// The counterexamples of a property, the newest first; lines that are none are left out.
+    /// The counterexamples of a property, newest first; invalid lines are skipped.
     public func tapes(of property: String) -> [Tape] { lines(of: property).map(\.tape) }
 
-    /// Keeps what a run has found.
+    /// Records the result of a run.
     ///
     /// - Parameters:
-    ///   - counterexample: as small as it could be made; nil: there was none.
-    ///   - held: of ``tapes(of:)`` those that were checked, and held.
+    ///   - counterexample: the shrunk counterexample of the run; nil if there was none.
+    ///   - held: the tapes of ``tapes(of:)`` that were checked and held.
     /// - Throws: ``ExampleDatabaseError``, when the file cannot be written.
     public func note(_ counterexample: Tape?, held: [Tape], of property: String) throws {
         let known = lines(of: property)
@@ -60,7 +60,7 @@ public struct ExampleDatabase: Sendable {
         var runs: Int
         var tape: Tape
 
-        /// As it stands in the file; a tape without choices is a dot.
+        /// The line in the file; a tape without choices is a dot.
         var text: String { "\(runs) \(tape.choices.isEmpty ? "." : tape.description)" }
 
         init(runs: Int, tape: Tape) {
@@ -80,7 +80,7 @@ public struct ExampleDatabase: Sendable {
 
     private func path(of property: String) -> String { "\(folder)/\(fileName(of: property))" }
 
-    /// The characters of the name that a file's may have, and a hash of the whole.
+    /// The characters of the property's name that a file name may have, and a hash of the whole name.
     private func fileName(of property: String) -> String {
         let readable = property.suffix(80).map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" }
         let hash = property.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
@@ -126,13 +126,13 @@ public struct ExampleDatabase: Sendable {
     }
 }
 
-/// A counterexample could not be kept.
+/// A counterexample could not be stored.
 public struct ExampleDatabaseError: Error, CustomStringConvertible {
     /// The file.
     public let path: String
     /// `errno`.
     public let code: Int32
 
-    /// The file, and why.
+    /// The file and the reason.
     public var description: String { "\(path) cannot be written: \(String(cString: strerror(code)))" }
 }

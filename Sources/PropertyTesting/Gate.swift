@@ -1,6 +1,6 @@
 import Glibc
 
-/// A gate that is closed until it is opened, once: threads that wait at it sleep.
+/// A gate that is closed until it is opened, once. Threads that wait at it sleep.
 public final class Gate: @unchecked Sendable {
     // Unchecked: `isOpened` is read and written under `mutex` alone.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -24,7 +24,7 @@ public final class Gate: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Lets everybody through, now and later.
+    /// Lets all threads through, now and later.
     public func open() {
         pthread_mutex_lock(mutex)
         isOpened = true
@@ -39,7 +39,7 @@ public final class Gate: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
-    /// Sleeps until the gate is open, or the time is over, on the monotonic clock.
+    /// Sleeps until the gate is open, or the timeout expires, on the monotonic clock.
     ///
     /// - Returns: whether the gate is open.
     public func wait(timeout: Duration) -> Bool {
@@ -53,7 +53,7 @@ public final class Gate: @unchecked Sendable {
     }
 }
 
-/// A time of the monotonic clock; a duration beyond a century is taken for one.
+/// A time of the monotonic clock; a duration of more than a century counts as a century.
 private func time(after duration: Duration) -> timespec {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)

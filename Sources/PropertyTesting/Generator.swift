@@ -1,6 +1,6 @@
 import CompositeOperationsBasics
 
-/// Thrown by a generator that cannot make a value of its choices: the case does not count.
+/// Thrown by a generator that cannot make a value from its choices: the case does not count.
 public struct Discarded: Error {
     /// Creates the error.
     public init() {}
@@ -18,17 +18,17 @@ public struct Generator<Value>: Sendable {
     /// Makes one value.
     public func value(from source: inout Source) throws -> Value { try make(&source) }
 
-    /// The values that `transform` makes of this generator's.
+    /// The values that `transform` makes from this generator's values.
     public func map<Other>(_ transform: @escaping @Sendable (Value) -> Other) -> Generator<Other> {
         Generator<Other> { source in transform(try make(&source)) }
     }
 
-    /// The values of the generator that `next` makes of this generator's values.
+    /// The values of the generators that `next` makes from this generator's values.
     public func flatMap<Other>(_ next: @escaping @Sendable (Value) -> Generator<Other>) -> Generator<Other> {
         Generator<Other> { source in try next(try make(&source)).value(from: &source) }
     }
 
-    /// The values that satisfy a condition; gives the case up after 50 that do not.
+    /// The values that satisfy a condition; discards the case after 50 values that do not.
     public func filter(_ condition: @escaping @Sendable (Value) -> Bool) -> Generator {
         Generator { source in
             for _ in 0..<50 {
@@ -49,7 +49,7 @@ public struct Generator<Value>: Sendable {
         Generator<[Value]> { source in
             var values: [Value] = []
             while values.count < count.upperBound {
-                // Each element decides by itself whether it is there: so one can be taken out of the middle.
+                // Each element decides separately whether it exists, so one can be removed from the middle.
                 let next: Value? = try source.span { source in
                     let isWanted =
                         values.count < count.lowerBound

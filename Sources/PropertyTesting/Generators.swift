@@ -23,7 +23,7 @@ extension Generator where Value: FixedWidthInteger & Sendable {
         }
     }
 
-    /// One choice where that is wide enough, and else one for each 32 bits.
+    /// Draws one choice if that is wide enough; otherwise one for each 32 bits.
     private static func magnitude(upTo most: Value.Magnitude, _ source: inout Source) -> Value.Magnitude {
         if let most = UInt64(exactly: most), most < .max {
             return Value.Magnitude(source.draw(below: most + 1))
@@ -48,17 +48,17 @@ extension Generator where Value: BinaryFloatingPoint & Sendable, Value.RawSignif
             range.lowerBound.isFinite && range.upperBound.isFinite,
             "Generator.number: the bounds must be finite")
         return Generator { source in
-            // By halves: a range from one end of the type to the other is wider than any number.
+            // As two parts: the width of a range over the whole type exceeds the greatest number.
             let part = Value(source.draw(below: 1 << 32)) / Value((UInt64(1) << 32) - 1)
             let number = range.lowerBound * (1 - part) + range.upperBound * part
             return min(max(number, range.lowerBound), range.upperBound)
         }
     }
 
-    /// Any number: whole and broken ones, large and tiny ones, and now and then an infinity, a zero with a sign, or none (NaN).
+    /// Any number: whole numbers and fractions, large and tiny ones, and now and then an infinity, a negative zero, or NaN.
     /// Zero is the simplest.
     ///
-    /// - Parameter isFinite: whether infinities and NaN are left out.
+    /// - Parameter isFinite: whether infinities and NaN are excluded.
     public static func number(isFinite: Bool = false) -> Generator {
         Generator { source in
             let edges: [Value] = [
@@ -84,8 +84,8 @@ extension Generator where Value: BinaryFloatingPoint & Sendable, Value.RawSignif
 }
 
 extension Generator<Character> {
-    /// Characters that take programs by surprise: letters and digits first, then spaces, marks, other scripts, symbols that are
-    /// joined from several, and what looks alike.
+    /// Characters that surprise programs: letters and digits first, then spaces, punctuation, other scripts, symbols composed
+    /// of several scalars, and look-alikes.
     public static var character: Generator {
         let plain = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
         let marks = Array(" \t\n\u{0}\"'\\/<>&%;:,.-_()[]{}$#@!?*+=|~^`\r\n")
@@ -95,7 +95,7 @@ extension Generator<Character> {
 }
 
 extension Generator<String> {
-    /// Texts of the characters of a generator; the empty one is the simplest.
+    /// Strings of the characters of a generator; the empty string is the simplest.
     public static func string(
         of characters: Generator<Character> = .character, count: ClosedRange<Int> = 0...20
     ) -> Generator {
@@ -104,14 +104,14 @@ extension Generator<String> {
 }
 
 extension Generator {
-    /// Sets of the values of a generator, which may be smaller than `count` where it has too few.
+    /// Sets of the values of a generator; a set may be smaller than `count` if values repeat.
     public static func set<Element: Hashable>(of element: Generator<Element>, count: ClosedRange<Int>)
         -> Generator
     where Value == Set<Element> {
         element.array(count: count).map { Set($0) }
     }
 
-    /// Dictionaries of keys and values; of a key that comes twice, the first value counts.
+    /// Dictionaries of keys and values; for a repeated key, the first value counts.
     public static func dictionary<Key: Hashable, Element>(
         of key: Generator<Key>, to value: Generator<Element>, count: ClosedRange<Int>
     ) -> Generator where Value == [Key: Element] {

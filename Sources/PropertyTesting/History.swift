@@ -1,13 +1,13 @@
-// History: records calls while threads make them, and hands them to `isLinearizable`.
+// History: records calls while threads make them, for `isLinearizable`.
 //
 // Orderings:
-//   P1  the time of a return (release) -> the time of a call (acquire): when one call returned before another
-//       was called, by the times, then it happened before the other.
+//   P1  the time of a return (release) -> the time of a call (acquire): when, by the times, one call returned
+//       before another was called, it happened before the other.
 
 import CompositeOperationsBasics
 import Synchronization
 
-/// Records what some threads ask of an object at the same time, and what it answers, as the ``Call``s that
+/// Records the concurrent calls of some threads to an object, and its answers, as the ``Call``s that
 /// ``isLinearizable(_:from:step:)`` takes.
 ///
 /// ```swift
@@ -18,14 +18,15 @@ import Synchronization
 /// #expect(isLinearizable(history.calls, from: [], step: model))
 /// ```
 ///
-/// To record perturbs little: a call costs two additions to one counter, and writes to memory of the thread's own,
-/// which is there and in place before. But those additions order what they separate (P1): calls that do not overlap
-/// are no test of whether the object publishes what it hands over. Ask that without a history.
+/// Recording perturbs little: a call costs two additions to one shared counter, and writes to memory of the
+/// thread's own that is already mapped. But these additions order the calls that they separate (P1): calls that do
+/// not overlap cannot test whether the object publishes the values that it passes on. Test that without a history.
 public final class History<Operation: Sendable, Answer: Sendable>: @unchecked Sendable {
-    // Unchecked: what a thread writes is read by others when it has ended, which the caller sees to.
+    // Unchecked: other threads read what a thread wrote only after it has ended, which is the caller's
+    // responsibility.
     //
-    // Not a class for each thread, nor an array of calls: code that is not specialised asks the runtime for such
-    // types at each call, and orders the threads thereby, as ThreadSanitizer sees it (P1's test failed to fail).
+    // Not a class for each thread, nor an array of calls: unspecialised code asks the runtime for such types at
+    // each call, which orders the threads in the eyes of ThreadSanitizer (P1's test failed to fail).
     private let operations: UnsafeMutablePointer<Operation>
     private let answers: UnsafeMutablePointer<Answer>
     private let times: UnsafeMutablePointer<(called: Int, returned: Int)>
@@ -34,7 +35,7 @@ public final class History<Operation: Sendable, Answer: Sendable>: @unchecked Se
     private let callsPerThread: Int
     private let clock = Clock()
 
-    /// Creates an empty history, with the memory that it is ever going to need.
+    /// Creates an empty history, with all the memory that it will ever need.
     public init(threads: Int, callsPerThread: Int) {
         demand(threads > 0 && callsPerThread > 0, "History: there must be a thread, and a call")
         self.threads = threads
@@ -61,7 +62,7 @@ public final class History<Operation: Sendable, Answer: Sendable>: @unchecked Se
 
     /// Makes a call, and records it.
     ///
-    /// A body cannot throw, because every call needs its answer: that it threw an error is one.
+    /// A body cannot throw, because every call needs an answer. Report a thrown error as an answer.
     ///
     /// - Parameter thread: the number of the thread, from 0; no two may use the same number at the same time.
     public func record(on thread: Int, _ operation: Operation, _ body: () -> Answer) -> Answer {
@@ -71,7 +72,7 @@ public final class History<Operation: Sendable, Answer: Sendable>: @unchecked Se
         return answer
     }
 
-    /// Makes a call that suspends, and records it; as the other `record`, with a task for a thread.
+    /// Makes a call that suspends, and records it; like the other `record`, with a task in place of a thread.
     public func record(
         on thread: Int, _ operation: Operation, isolation: isolated (any Actor)? = #isolation,
         _ body: () async -> Answer
@@ -97,7 +98,7 @@ public final class History<Operation: Sendable, Answer: Sendable>: @unchecked Se
 
     /// The calls of all threads, in the order in which they were called.
     ///
-    /// - Precondition: what records was joined, or is otherwise known to have ended.
+    /// - Precondition: all recording threads and tasks were joined, or are otherwise known to have ended.
     public var calls: [Call<Operation, Answer>] {
         (0..<threads).flatMap { thread in
             (first(of: thread)..<first(of: thread) + counts[thread * gap]).map { index in
@@ -109,11 +110,11 @@ public final class History<Operation: Sendable, Answer: Sendable>: @unchecked Se
     }
 }
 
-/// So many elements between those of two threads that, when they take 8 bytes each, they are two lines of the
-/// cache apart, which many CPUs fetch together.
+/// The number of elements between those of two threads: with 8 bytes each, two cache lines, which many CPUs fetch
+/// together.
 private var gap: Int { 16 }
 
-/// Memory that was written to once, so that the kernel has no page to find when it is used.
+/// Memory that is written to once, so its use causes no page faults.
 private func allocateInPlace<Element>(_ count: Int) -> UnsafeMutablePointer<Element> {
     let elements = UnsafeMutablePointer<Element>.allocate(capacity: count)
     UnsafeMutableRawPointer(elements).initializeMemory(
@@ -121,13 +122,13 @@ private func allocateInPlace<Element>(_ count: Int) -> UnsafeMutablePointer<Elem
     return elements
 }
 
-/// One time for all threads, which no two events share.
+/// A clock for all threads; no two events have the same time.
 private final class Clock: Sendable {
     private let time = Atomic(0)
 
-    // P1, both halves. Relaxed times would be a total order too; but then what the call does could be seen outside
-    // of its times, on a CPU that reorders, and a correct object be found guilty. Wrapping, because that is one
-    // instruction, and what checks for overflow is a loop.
+    // P1, both halves. Relaxed times would be a total order too; but then, on a CPU that reorders, the effects of a
+    // call could be seen outside its times, and a correct object be reported as faulty. Wrapping, because that is
+    // one instruction; an addition with an overflow check is a loop.
     func timeOfCall() -> Int { time.wrappingAdd(1, ordering: .acquiring).oldValue }
     func timeOfReturn() -> Int { time.wrappingAdd(1, ordering: .releasing).oldValue }
 }

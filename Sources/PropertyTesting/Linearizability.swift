@@ -1,9 +1,8 @@
-// Linearizability.swift - whether calls of several threads have an order in which each has its answer.
+// Linearizability.swift - checks whether calls of several threads have an order that explains each answer.
 
 import CompositeOperationsBasics
 
-/// One completed call of a recorded history: what was asked, what was answered, and when, by one clock for
-/// all threads.
+/// One completed call of a recorded history: the operation, the answer, and the times, by one clock for all threads.
 public struct Call<Operation: Sendable, Answer: Sendable>: Sendable {
     /// The question.
     public let operation: Operation
@@ -23,18 +22,18 @@ public struct Call<Operation: Sendable, Answer: Sendable>: Sendable {
     }
 }
 
-/// Calls for which there is no order.
+/// Calls that no order explains.
 public struct LinearizabilityFailure<Operation: Sendable, Answer: Sendable>: Sendable, CustomStringConvertible
 {
-    /// The calls up to the first answer that no order gives, as they were called: the shortest beginning of the history without an
-    /// order.
+    /// The calls up to the first answer that no order explains, in the order of calling: the shortest prefix of the history
+    /// without an order.
     public let calls: [Call<Operation, Answer>]
-    /// The place among them of the call whose answer is not explained.
+    /// The index in `calls` of the call whose answer is not explained.
     public let unexplained: Int
 
-    /// The last calls, drawn: a line for each, from when it was called until it returned, and what was answered.
+    /// The last calls, drawn: a line for each, from its call to its return, with the answer.
     public var description: String {
-        // Enough to see what overlapped; of a long history the beginning was in order.
+        // Enough to see the calls that overlapped; the beginning of a long history was in order.
         let shown = Array(calls.indices.suffix(16))
         let times = shown.flatMap { [calls[$0].called, calls[$0].returned] }.sorted()
         let columns = Dictionary(times.enumerated().map { ($1, $0) }) { first, _ in first }
@@ -42,7 +41,7 @@ public struct LinearizabilityFailure<Operation: Sendable, Answer: Sendable>: Sen
         let lines = shown.map { place in
             let call = calls[place]
             let from = columns[call.called] ?? 0
-            // A call that returned later was not over when this one was answered.
+            // A call that returned later had not ended when the unexplained one was answered.
             let to = min(columns[call.returned] ?? end, end)
             let line =
                 String(repeating: " ", count: from) + "|"
@@ -60,21 +59,22 @@ public struct LinearizabilityFailure<Operation: Sendable, Answer: Sendable>: Sen
 /// specification.
 ///
 /// - Parameters:
-///   - history: any number of calls, of which at most 64 overlap at a time.
-///   - step: the state after an operation in a state, when it can give the answer; nil when it cannot.
-/// - Complexity: of calls of which a few overlap at a time, about the time of a step for each; exponential in the number of
-///   calls that overlap, at worst.
+///   - history: any number of calls; at most 64 may overlap at a time.
+///   - step: the state after an operation in a state, if the operation can give the answer; nil if it cannot.
+/// - Complexity: about one step per call when few calls overlap at a time; at worst exponential in the number of overlapping
+///   calls.
 ///
-/// Source: Wing and Gong, Testing and Verifying Concurrent Objects (1993), with the memory of Lowe, Testing for Linearizability
-/// (2017), whose just-in-time linearization it is: a call is given its place when another one's answer needs it.
+/// Source: Wing and Gong, Testing and Verifying Concurrent Objects (1993), with the memoisation of Lowe, Testing for
+/// Linearizability (2017). This is Lowe's just-in-time linearization: a call is linearized only when the answer of another call
+/// needs it.
 public func isLinearizable<State: Hashable, Operation, Answer>(
     _ history: [Call<Operation, Answer>], from initial: State, step: (State, Operation, Answer) -> State?
 ) -> Bool {
     Linearization(history).firstUnexplained(from: initial, step: step) == nil
 }
 
-/// Whether there is an order of the calls for each of the parts of an object that have nothing to do with each other, as the keys
-/// of a dictionary: then there is one of all.
+/// Whether there is an order of the calls for each independent part of an object, such as the keys of a dictionary: then there is
+/// an order of all calls.
 ///
 /// - Parameters:
 ///   - key: the part that an operation is about.
@@ -82,7 +82,7 @@ public func isLinearizable<State: Hashable, Operation, Answer>(
 ///
 /// Otherwise as ``isLinearizable(_:from:step:)``.
 ///
-/// Source: Herlihy and Wing, Linearizability: A Correctness Condition for Concurrent Objects (1990): it is local.
+/// Source: Herlihy and Wing, Linearizability: A Correctness Condition for Concurrent Objects (1990): linearizability is local.
 public func isLinearizable<State: Hashable, Operation, Answer, Key: Hashable>(
     _ history: [Call<Operation, Answer>], partitionedBy key: (Operation) -> Key, from initial: State,
     step: (State, Operation, Answer) -> State?
@@ -92,7 +92,7 @@ public func isLinearizable<State: Hashable, Operation, Answer, Key: Hashable>(
     }
 }
 
-/// Why there is no order of the calls; nil: there is one.
+/// The failure, if there is no order of the calls; nil if there is one.
 ///
 /// Parameters and complexity are those of ``isLinearizable(_:from:step:)``.
 public func linearizabilityFailure<State: Hashable, Operation, Answer>(
@@ -106,16 +106,17 @@ public func linearizabilityFailure<State: Hashable, Operation, Answer>(
         calls: before.map { history[$0] }, unexplained: before.firstIndex(of: call) ?? 0)
 }
 
-/// Looks for an order of calls, in the order of their returns: what has returned has its place, and so may have what overlaps.
+/// Searches for an order of calls, following their returns: a call that has returned is placed, and calls that overlap with it may
+/// be placed.
 private struct Linearization<Operation: Sendable, Answer: Sendable> {
-    /// A return of a call, and those that may have taken effect before it and had not returned before it.
+    /// A return of a call, and the calls that may have taken effect before the return and had not returned before it.
     private struct Return {
         let call: Int
         /// The numbers of calls that overlap, the call itself first.
         var open: [Int]
     }
 
-    /// At the return with a number: the calls that have their place and have not returned, by bit, and the state they left.
+    /// At the return with a number: the calls that are placed and have not returned, by bit, and the state that they left.
     private struct Place<State: Hashable>: Hashable {
         let number: Int
         let placed: UInt64
@@ -124,13 +125,13 @@ private struct Linearization<Operation: Sendable, Answer: Sendable> {
 
     private let history: [Call<Operation, Answer>]
     private var returns: [Return] = []
-    /// The bit of each call, which no other one has that overlaps it.
+    /// The bit of each call; overlapping calls have different bits.
     private var bits: [UInt64]
 
     init(_ history: [Call<Operation, Answer>]) {
         self.history = history
         bits = Array(repeating: 0, count: history.count)
-        // At one time, calls come first: what touches, overlaps.
+        // At equal times, calls come first: calls that touch overlap.
         let events =
             history.indices.map { (time: history[$0].called, isReturn: false, call: $0) }
             + history.indices.map { (time: history[$0].returned, isReturn: true, call: $0) }
@@ -151,10 +152,9 @@ private struct Linearization<Operation: Sendable, Answer: Sendable> {
         }
     }
 
-    /// Depth first, so that a history with an order needs hardly more than a step for each call; what has been tried from a place
-    /// is not tried again.
+    /// Searches depth first, so a history with an order needs hardly more than one step per call. A place is not tried twice.
     ///
-    /// - Returns: the call with the earliest answer that no order gives; nil: there is an order.
+    /// - Returns: the call with the earliest answer that no order explains; nil if there is an order.
     func firstUnexplained<State: Hashable>(
         from initial: State, step: (State, Operation, Answer) -> State?
     ) -> Int? {
@@ -162,7 +162,7 @@ private struct Linearization<Operation: Sendable, Answer: Sendable> {
         var stack = [Place(number: 0, placed: 0, state: initial)]
         var farthest = 0
         while let place = stack.popLast() {
-            // A call that has its place may return.
+            // A call that is placed may return.
             var (number, placed) = (place.number, place.placed)
             while number < returns.count, placed & bits[returns[number].call] != 0 {
                 placed &= ~bits[returns[number].call]

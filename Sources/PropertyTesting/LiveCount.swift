@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How many instances of something there are.
+/// The number of live instances of something.
 ///
 /// Count a class with a ``Counted`` in each instance:
 ///
@@ -11,7 +11,7 @@ import Synchronization
 /// }
 /// ```
 ///
-/// A ``Census`` knows every count that exists. To count orders nothing between threads, so that it hides no race.
+/// A ``Census`` knows every count that exists. Counting orders nothing between threads, so it hides no race.
 public final class LiveCount: Sendable {
     private static let all = Locked<[Reference]>([])
 
@@ -19,7 +19,7 @@ public final class LiveCount: Sendable {
     public let name: String
     private let live = Atomic(0)
 
-    /// Creates a count of nothing.
+    /// Creates a count of zero.
     public init(_ name: String) {
         self.name = name
         Self.all.withLock { all in
@@ -28,10 +28,10 @@ public final class LiveCount: Sendable {
         }
     }
 
-    /// How many there are now.
+    /// The number of instances now.
     public var value: Int { live.load(ordering: .relaxed) }
 
-    /// All counts that somebody still refers to.
+    /// All counts that are still referenced.
     static var existing: [LiveCount] {
         let references = all.withLock { $0 }
         return references.compactMap(\.count)
@@ -45,7 +45,7 @@ public final class LiveCount: Sendable {
     }
 }
 
-/// Counts as one instance, until it is released with whatever refers to it: an object, or a closure.
+/// Counts as one instance until it is released together with its holder: an object, or a closure.
 public final class Counted: Sendable {
     private let count: LiveCount
 

@@ -1,9 +1,9 @@
 import Glibc
 
-/// A value that one thread at a time works with.
+/// A value that only one thread at a time can access.
 ///
-/// Not `Mutex`: the standard library's code is not instrumented, so that ThreadSanitizer does not see its lock,
-/// and reports a race on what is under it. It knows pthread's.
+/// Not `Mutex`: the standard library is not instrumented, so ThreadSanitizer does not see its lock, and reports
+/// races on the data under it. ThreadSanitizer knows pthread's mutexes.
 public final class Locked<Value>: @unchecked Sendable {
     // Unchecked: `value` is used under `mutex` alone.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -20,7 +20,7 @@ public final class Locked<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Works with the value while no other thread does. Not re-entrant.
+    /// Accesses the value while no other thread does. Not re-entrant.
     public func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }

@@ -14,17 +14,17 @@ public final class ManualClock: Clock, Sendable {
         public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
         /// How much later the other one is.
         public func duration(to other: Instant) -> Duration { other.offset - offset }
-        /// Which is earlier.
+        /// Whether `left` is earlier than `right`.
         public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
     }
 
     private struct State {
         var now = Instant(offset: .zero)
         var count = 0
-        /// By the moment that they wait for; none is empty.
+        /// By the moment for which they wait; no list is empty.
         var sleepers: [Instant: WaitList] = [:]
 
-        /// Changes the list of a moment, which goes when it is empty.
+        /// Changes the list of a moment; an empty list is removed.
         mutating func change<Answer>(at moment: Instant, _ body: (inout WaitList) -> Answer) -> Answer {
             var list = sleepers.removeValue(forKey: moment) ?? WaitList()
             defer { if !list.isEmpty { sleepers[moment] = list } }
@@ -41,14 +41,14 @@ public final class ManualClock: Clock, Sendable {
     public var now: Instant { state.withLock { $0.now } }
     /// A nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
-    /// How many wait for a later moment.
+    /// The number of tasks that wait for a later moment.
     public var sleepers: Int { state.withLock { $0.count } }
-    /// For how many moments something is kept.
+    /// The number of moments with a list.
     package var moments: Int { state.withLock { $0.sleepers.count } }
 
-    /// Waits until a test has moved the clock there.
+    /// Waits until a test has moved the clock to `deadline`.
     ///
-    /// - Throws: `CancellationError`, when the task is cancelled before.
+    /// - Throws: `CancellationError`, when the task is cancelled before that.
     public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         let wakening = await Waiter.wait { waiter in
             state.withLock { state in
@@ -67,7 +67,7 @@ public final class ManualClock: Clock, Sendable {
         if wakening == .cancelled { throw CancellationError() }
     }
 
-    /// Moves the clock, and wakes those whose moment has come, the earliest first.
+    /// Moves the clock forward, and wakes the tasks whose moment has come, earliest first.
     public func advance(by duration: Duration) {
         let due = state.withLock { state in
             state.now = state.now.advanced(by: duration)

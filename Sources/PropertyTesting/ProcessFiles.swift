@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// The names in a directory, without the two that every directory has; `errno` says why when it is nil.
+/// The names in a directory, without `.` and `..`; nil on an error, which is in `errno`.
 ///
-/// - Parameter skipped: the file descriptor through which the directory is read.
+/// - Parameter skipped: receives the file descriptor through which the directory is read.
 package func names(in directory: String, reading skipped: (Int32) -> Void = { _ in }) -> [String]? {
     guard let stream = opendir(directory) else { return nil }
     defer { closedir(stream) }
@@ -19,7 +19,8 @@ package func names(in directory: String, reading skipped: (Int32) -> Void = { _ 
     return names
 }
 
-/// The first 4096 bytes of a file, without the line's end; nil when it is gone, as files of threads go.
+/// The first 4096 bytes of a file, without the final newline; nil when the file no longer exists, as with
+/// files of ended threads.
 package func contents(of path: String) -> String? {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }
@@ -32,7 +33,7 @@ package func contents(of path: String) -> String? {
     return String(text.dropLast())
 }
 
-/// The target of a symbolic link; nil when it is gone.
+/// The target of a symbolic link; nil when the link no longer exists.
 func target(of path: String) -> String? {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { bytes in
         let length = bytes.withMemoryRebound(to: CChar.self) { readlink(path, $0.baseAddress!, $0.count) }

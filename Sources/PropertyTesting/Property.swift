@@ -1,15 +1,15 @@
 /// How a property is checked.
 public struct PropertyOptions: Sendable {
-    /// How many cases must hold.
+    /// The number of cases that must hold.
     public var cases: Int
     /// The seed of the first case.
     public var seed: UInt64
     /// A tape to play back in place of all cases.
     public var replay: Tape?
-    /// How many times the property may be run while a counterexample is made smaller.
+    /// How many times the property may be run while a counterexample is shrunk.
     public var shrinkLimit: Int
-    /// Counterexamples of earlier runs, which are checked first. Those that the generator does not make any more are
-    /// left out.
+    /// Counterexamples of earlier runs, which are checked first. Tapes that the generator can no longer use are
+    /// skipped.
     public var examples: [Tape]
 
     /// Creates options.
@@ -34,11 +34,11 @@ public struct Counterexample<Value>: CustomStringConvertible {
     public let tape: Tape
     /// The seed of the run.
     public let seed: UInt64
-    /// How many cases held before.
+    /// The number of cases that held before.
     public let casesBefore: Int
-    /// How many times a smaller case was found.
+    /// The number of times a smaller case was found.
     public let shrinks: Int
-    /// Of ``PropertyOptions/examples``, the one that did not hold; nil: it was found anew.
+    /// The tape of ``PropertyOptions/examples`` that did not hold; nil if the counterexample is new.
     public let example: Tape?
 
     /// The value, the reason, and the line that replays it.
@@ -54,22 +54,23 @@ public struct Counterexample<Value>: CustomStringConvertible {
 
 /// The result of a check.
 public enum PropertyOutcome<Value> {
-    /// Every case held. By label: how many cases had it.
+    /// Every case held. `labels` counts the cases by label.
     case held(cases: Int, labels: [String: Int])
-    /// A case did not.
+    /// A case did not hold.
     case failed(Counterexample<Value>)
     /// Too many cases were discarded: the generator, or a filter, is too narrow.
     case gaveUp(cases: Int, discarded: Int)
 }
 
-/// Checks that a property holds for the values of a generator, and makes a counterexample small.
+/// Checks that a property holds for the values of a generator, and shrinks a counterexample.
 ///
 /// - Parameters:
 ///   - classify: labels of a value, for coverage.
-///   - property: nil when the value is as it should be, else the reason why it is not.
+///   - property: nil if the property holds for the value; otherwise the reason why not.
 /// - Complexity: at most `cases + shrinkLimit` runs of the property, and ten discarded cases for each case.
 ///
-/// Isolation: the caller's, and so may be the property's. When a ``Watchdog`` around it fires, it says how the case that hangs is replayed.
+/// Isolation: the caller's, and so may be the property's. When an enclosing ``Watchdog`` fires, its report says how
+/// to replay the case that hangs.
 public nonisolated(nonsending) func check<Value>(
     _ generator: Generator<Value>, options: PropertyOptions, classify: (Value) -> [String] = { _ in [] },
     _ property: (Value) async -> String?
@@ -98,8 +99,8 @@ private nonisolated(nonsending) func checkCases<Value>(
         return .failed(await smallest(found, generator, options, casesBefore: 0, example: example, property))
     }
     while held < (options.replay == nil ? options.cases : 1) {
-        // A property that never suspends keeps its thread for all its cases, and there may be only two for all
-        // tests.
+        // A property that never suspends would keep its thread for all its cases, and there may be only two threads
+        // for all tests.
         await Task.yield()
         var source = options.replay.map { Source(replaying: $0) } ?? Source(seed: random.next())
         guard let value = try? generator.value(from: &source) else {
@@ -132,7 +133,7 @@ private nonisolated(nonsending) func smallest<Value>(
         seed: options.seed, casesBefore: casesBefore, shrinks: shrinker.shrinks, example: example)
 }
 
-/// Runs the property once. If it hangs, a watchdog says which case it was.
+/// Runs the property once. If it hangs, a watchdog reports the case.
 nonisolated(nonsending) func runCase<Value>(
     _ value: Value, _ tape: Tape, _ property: (Value) async -> String?
 ) async -> String? {

@@ -1,5 +1,5 @@
-/// Makes a counterexample smaller by editing its tape: takes spans out, sets choices to zero, lowers them by
-/// halves, and moves what one choice has over to a later one.
+/// Makes a counterexample smaller by editing its tape: removes spans, sets choices to zero, halves them, and
+/// moves the amount of one choice to a later one.
 struct Shrinker<Value> {
     struct Candidate {
         let value: Value
@@ -19,7 +19,7 @@ struct Shrinker<Value> {
         runsLeft = limit
     }
 
-    /// Goes on until no edit helps, or the limit is reached.
+    /// Runs until no edit helps, or the limit is reached.
     nonisolated(nonsending) mutating func run(_ property: (Value) async -> String?) async {
         var improved = true
         while improved && runsLeft > 0 {
@@ -29,14 +29,14 @@ struct Shrinker<Value> {
         }
     }
 
-    /// Whether the edited tape still makes a counterexample, and a simpler one: then it is the best.
+    /// Whether the edited tape still makes a counterexample, and a simpler one; then it becomes the best.
     private nonisolated(nonsending) mutating func accepts(
         _ choices: [UInt64], _ property: (Value) async -> String?
     ) async -> Bool {
         guard runsLeft > 0 else { return false }
         var source = Source(replaying: Tape(choices))
         guard let value = try? generator.value(from: &source) else { return false }
-        let tape = source.tape  // what was really used: shorter, when the generator needed less
+        let tape = source.tape  // the choices really used: shorter, when the generator needed fewer
         guard tape.isSimpler(than: best.tape) else { return false }
         runsLeft -= 1
         guard let reason = await runCase(value, tape, property) else { return false }
@@ -45,7 +45,7 @@ struct Shrinker<Value> {
         return true
     }
 
-    /// The longest spans first: a whole branch goes in one step.
+    /// Removes the longest spans first: a whole branch goes in one step.
     private nonisolated(nonsending) mutating func removeSpans(_ property: (Value) async -> String?) async
         -> Bool
     {
@@ -67,7 +67,7 @@ struct Shrinker<Value> {
         return improved
     }
 
-    /// A sum that must not fall keeps many small parts, unless one of them is given to another.
+    /// Moves amounts between choices: a sum that must not fall would otherwise keep many small parts.
     private nonisolated(nonsending) mutating func moveChoices(_ property: (Value) async -> String?) async
         -> Bool
     {
@@ -75,7 +75,8 @@ struct Shrinker<Value> {
         var from = 0
         while from < best.tape.choices.count && runsLeft > 0 {
             for to in (from + 1)...(from + 4) {
-                // All of it, or else a half, a quarter, ...: the other choice has a bound that is not known here.
+                // Tries the whole amount, then a half, a quarter, ...: the bound of the other choice is not
+                // known here.
                 var amount = from < best.tape.choices.count ? best.tape.choices[from] : 0
                 while amount > 0, to < best.tape.choices.count, best.tape.choices[from] >= amount {
                     var choices = best.tape.choices
@@ -103,7 +104,7 @@ struct Shrinker<Value> {
         return improved
     }
 
-    /// Zero at once, else the smallest value that a binary search finds.
+    /// Tries zero first, then the smallest value that a binary search finds.
     private nonisolated(nonsending) mutating func lower(_ position: Int, _ property: (Value) async -> String?)
         async -> Bool
     {

@@ -4,7 +4,7 @@ import CompositeOperationsBasics
 ///
 /// Accessed through a pointer's `pointee`, which ThreadSanitizer sees in a debug build, too.
 public final class Slots: @unchecked Sendable {
-    // Unchecked: it is meant to be unsafe without the tested code's ordering.
+    // Unchecked: slots are meant to be unsafe without the tested code's ordering.
     private let storage: UnsafeMutablePointer<Int>
 
     /// The number of slots.

@@ -1,8 +1,8 @@
-// StateMachine.swift - systems with a state against a model of it: commands one after another, and at the same time.
+// StateMachine.swift - tests of stateful systems against a model: commands one after another, and concurrently.
 
 import CompositeOperationsBasics
 
-/// Something that has a state, with a model of it: what can be asked of it, and which answers are right.
+/// A system with a state, and a model of it: the commands that it takes, and the correct answers.
 ///
 /// ```swift
 /// struct Stack: StateMachine {
@@ -29,7 +29,7 @@ import CompositeOperationsBasics
 ///
 /// Source: the state machines of QuickCheck: Claessen and others, Finding Race Conditions in Erlang with QuickCheck and PULSE (2009).
 public protocol StateMachine<Model>: Sendable {
-    /// The state, as far as answers tell.
+    /// The state, as far as answers reveal it.
     associatedtype Model: Hashable & Sendable
     /// The system under test.
     associatedtype System: Sendable
@@ -40,34 +40,34 @@ public protocol StateMachine<Model>: Sendable {
 
     /// The state in which a system begins.
     var initial: Model { get }
-    /// Makes a system, for one case.
+    /// Creates a system for one case.
     func makeSystem() async throws -> System
-    /// The commands that a state allows. A precondition is made by leaving a command out.
+    /// The commands that a state allows. To express a precondition, leave a command out.
     func commands(in model: Model) -> Generator<Command>
-    /// Asks it.
+    /// Runs a command on the system.
     func run(_ command: Command, on system: System) async -> Answer
-    /// The state after a command, when the answer is right; nil when it is wrong.
+    /// The state after a command, if the answer is right; nil if it is wrong.
     func step(_ model: Model, _ command: Command, _ answer: Answer) -> Model?
-    /// Says how a system differs from its model in a state, apart from its answers; nil: it does not. Called after each command that
-    /// runs alone.
+    /// Describes how a system differs from its model in a state, except in its answers; nil if it does not. Called after each
+    /// command that runs alone.
     func fault(of system: System, in model: Model) async -> String?
-    /// Releases what a system has.
+    /// Releases the resources of a system.
     func end(_ system: System) async
 }
 
 extension StateMachine {
-    /// Nothing is wrong.
+    /// Returns nil.
     public func fault(of system: System, in model: Model) async -> String? { nil }
-    /// Nothing has to be released.
+    /// Does nothing.
     public func end(_ system: System) async {}
 }
 
-/// Commands of a state machine, as choices: which they are, the states say in which they are run.
+/// Commands of a state machine, as choices: the state in which a choice is run decides which command it is.
 public struct CommandProgram: Sendable, CustomStringConvertible {
     let prefix: [[UInt64]]
     let branches: [[[UInt64]]]
 
-    /// How many there are.
+    /// The number of commands.
     public var count: Int { prefix.count + branches.reduce(0) { $0 + $1.count } }
     /// In words.
     public var description: String {
@@ -76,9 +76,9 @@ public struct CommandProgram: Sendable, CustomStringConvertible {
     }
 
     /// - Parameters:
-    ///   - count: of those that come one after another.
-    ///   - branches: how many tasks run commands at the same time, after that; 0: none.
-    ///   - each: of the commands of a branch.
+    ///   - count: the number of commands that run one after another.
+    ///   - branches: the number of tasks that run commands concurrently after that; 0: none.
+    ///   - each: the number of commands in a branch.
     /// - Precondition: at most 64 branches, since all may overlap.
     public static func all(
         count: ClosedRange<Int> = 0...20, branches: Int = 0, each: ClosedRange<Int> = 0...5
@@ -97,10 +97,10 @@ public struct CommandProgram: Sendable, CustomStringConvertible {
 
 /// Runs commands on a new system of a state machine, and compares its answers with the model's.
 ///
-/// Commands that come at the same time are chosen for the state in which the branches part, run in tasks, and judged by
-/// ``isLinearizable(_:from:step:)``: a command that another one makes impossible has an answer that says so.
+/// Concurrent commands are chosen for the state in which the branches fork, run in tasks, and checked by
+/// ``isLinearizable(_:from:step:)``. A command that a concurrent one makes impossible needs an answer that says so.
 ///
-/// - Returns: what is wrong, with all commands and answers up to there; nil: nothing.
+/// - Returns: a description of the fault, with all commands and answers up to it; nil if there is none.
 public func checkCommands<Machine: StateMachine>(_ commands: CommandProgram, of machine: Machine) async
     -> String?
 {
@@ -152,7 +152,7 @@ private func compare<Machine: StateMachine>(
     return reason(failure.description)
 }
 
-/// - Returns: nil: the state has no such command.
+/// - Returns: nil if the state has no such command.
 private func chosen<Machine: StateMachine>(
     by choices: [UInt64], _ machine: Machine, _ model: Machine.Model
 ) -> Machine.Command? {

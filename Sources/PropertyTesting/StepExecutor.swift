@@ -1,7 +1,7 @@
 // StepExecutor.swift - runs the jobs of tasks one at a time, when a test says so, in an order that a seed decides.
 
-/// An executor for tasks, which does nothing by itself: so a test sees each state in between, and each order in
-/// which work may go on can be had again.
+/// A task executor that runs nothing by itself. So a test can see each intermediate state, and each order in
+/// which work may proceed can be reproduced.
 public final class StepExecutor: TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
@@ -10,23 +10,23 @@ public final class StepExecutor: TaskExecutor {
 
     private let state: Locked<State>
 
-    /// Creates one without jobs.
+    /// Creates an executor without jobs.
     ///
-    /// - Parameter seed: decides which of the waiting jobs is next; 0: the one that waits longest.
+    /// - Parameter seed: selects the next of the waiting jobs; 0: the job that has waited longest.
     public init(seed: UInt64 = 0) { state = Locked(State(random: seed)) }
 
-    /// For the runtime.
+    /// Called by the runtime.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         state.withLock { $0.jobs.append(job) }
     }
 
-    /// How many jobs wait.
+    /// The number of waiting jobs.
     public var count: Int { state.withLock { $0.jobs.count } }
 
-    /// Runs one of the waiting jobs on the calling thread, up to where it waits itself.
+    /// Runs one of the waiting jobs on the calling thread, up to its next suspension.
     ///
-    /// - Returns: false: none waits.
+    /// - Returns: false if no job waits.
     @discardableResult public func step() -> Bool {
         let job = state.withLock { state -> UnownedJob? in
             guard !state.jobs.isEmpty else { return nil }
@@ -42,6 +42,6 @@ public final class StepExecutor: TaskExecutor {
         return true
     }
 
-    /// Runs jobs until none waits. A job that always makes another one is run for ever.
+    /// Runs jobs until none waits. With jobs that always create another one, this never returns.
     public func runAll() { while step() {} }
 }

@@ -3,8 +3,8 @@ import CompositeOperationsBasics
 /// The choices that a generator made, as bounded numbers: everything that is random about a value.
 ///
 /// A generator is a function of a tape. So a value is shrunk by editing the tape and running the generator
-/// again, which keeps every invariant that the generator establishes, also through ``Generator/flatMap(_:)``.
-/// A tape is a line of text that replays a counterexample.
+/// again, which preserves every invariant that the generator establishes, even through
+/// ``Generator/flatMap(_:)``. As text, a tape is a line that replays a counterexample.
 ///
 /// Source: the idea is Hypothesis's (MacIver, Donaldson: Test-Case Reduction via Test-Case Generation, 2020).
 public struct Tape: Hashable, Sendable, CustomStringConvertible {
@@ -27,17 +27,18 @@ public struct Tape: Hashable, Sendable, CustomStringConvertible {
     /// The choices in base 36, separated by dots.
     public var description: String { choices.map { String($0, radix: 36) }.joined(separator: ".") }
 
-    /// The text that replays the tape when it is in the environment; an empty variable would be none.
+    /// The environment setting that replays the tape; an empty variable would count as unset.
     var replay: String { "PROPERTY_REPLAY=\(choices.isEmpty ? "." : description)" }
 
-    /// Whether this is the simpler of two tapes: shorter, or as long and smaller at the first difference.
+    /// Whether this is the simpler of two tapes: shorter, or of the same length and smaller at the first
+    /// difference.
     public func isSimpler(than other: Tape) -> Bool {
         if choices.count != other.choices.count { return choices.count < other.choices.count }
         return choices.lexicographicallyPrecedes(other.choices)
     }
 }
 
-/// Where a generator takes its choices from: chance, or a tape that is played back.
+/// The source of a generator's choices: chance, or a tape that is played back.
 public struct Source: ~Copyable {
     private enum Origin {
         case chance(SplitMix64)
@@ -52,10 +53,12 @@ public struct Source: ~Copyable {
     /// Chooses by chance.
     public init(seed: UInt64) { origin = .chance(SplitMix64(seed: seed)) }
 
-    /// Plays a tape back; behind its end, and beyond a bound, the simplest choice is made.
+    /// Plays a tape back. After its end the simplest choice is made; a choice beyond its bound is lowered to
+    /// the bound.
     public init(replaying tape: Tape) { origin = .tape(tape.choices) }
 
-    /// Makes choices of numbers whose bounds were not known when they were drawn; behind their end, the simplest choice is made.
+    /// Makes choices from numbers whose bounds were not known when they were drawn; after their end, the
+    /// simplest choice is made.
     init(remainders numbers: [UInt64]) { origin = .remainders(numbers) }
 
     /// The choices so far.
@@ -80,7 +83,7 @@ public struct Source: ~Copyable {
         return choice
     }
 
-    /// Marks the choices that `body` makes as one thing, which the shrinker tries to take out as a whole.
+    /// Marks the choices that `body` makes as a unit, which the shrinker tries to remove as a whole.
     public mutating func span<Value>(_ body: (inout Source) throws -> Value) rethrows -> Value {
         let start = made.count
         let value = try body(&self)

@@ -9,12 +9,12 @@ private final class ThreadBody: Sendable {
 /// Starts a kernel thread, which the caller joins or detaches.
 ///
 /// - Parameters:
-///   - who: the function that needs it, for the sentence that says that there can be no thread.
-///   - stackSize: in bytes; nil: what is usual.
+///   - who: the function that needs the thread, for the error message.
+///   - stackSize: in bytes; nil: the default.
 package func startThread(
     for who: StaticString, stackSize: Int? = nil, _ body: @escaping @Sendable () -> Void
 ) -> pthread_t {
-    // In memory of its own: whether the type has an initializer in Swift depends on what else is imported.
+    // In separately allocated memory: whether the type has an initializer in Swift depends on other imports.
     let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
     pthread_attr_init(attributes)
     defer {

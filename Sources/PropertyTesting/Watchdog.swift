@@ -1,34 +1,34 @@
-// Watchdog: a hang ends the process, and says what hung.
+// Watchdog: ends a process that hangs, and reports what hung.
 //
-// A scope that is watched has a thread of its own, which sleeps at a gate until the scope ends or its time is
-// over. The scopes form a tree, so that the report of one can name what was going on inside it.
+// Each watched scope has a dedicated thread, which sleeps at a gate until the scope ends or its time limit
+// expires. The scopes form a tree, so the report of a scope can name the scopes active inside it.
 
 import CompositeOperationsBasics
 import Glibc
 
-/// Ends the process when something takes too long, and says on standard error what it was.
+/// Ends the process when something takes too long, and reports it on standard error.
 ///
-/// A hang is how most defects of lock-free code show, and a time limit that only records an issue leaves the
-/// process hanging. The process is left with `_exit`, because whatever runs at an ordinary exit may wait for the
-/// very thing that hangs; children of the process, exit tests for instance, are killed.
+/// Most defects of lock-free code show as a hang, and a time limit that only records an issue leaves the process
+/// hanging. The process ends with `_exit`, because code that runs at an ordinary exit may wait for the thing
+/// that hangs. Child processes, for instance exit tests, are killed.
 ///
-/// `WATCHDOG_SCALE` of the environment multiplies every limit: sanitizers and emulators are slow. 0 switches
-/// the watchdogs off, for a debugger.
+/// The environment variable `WATCHDOG_SCALE` multiplies every limit: sanitizers and emulators are slow. 0
+/// switches the watchdogs off, for a debugger.
 public enum Watchdog {
     /// The innermost scope that the current task, or thread, is in.
     @TaskLocal package static var innermost: WatchedScope?
 
     /// Runs `body`, and ends the process when it has not ended after `limit`.
     ///
-    /// Scopes may be nested, and run at the same time on any threads; the first whose time is over ends the
+    /// Scopes may be nested, and may run concurrently on any threads; the first whose limit expires ends the
     /// process. Costs a thread, which has ended when the function returns.
     ///
     /// - Parameters:
-    ///   - what: what runs, for the report.
+    ///   - what: the name of the work, for the report.
     ///   - limit: how long it may take, before `WATCHDOG_SCALE`.
-    ///   - status: what the process exits with; 70 is `EX_SOFTWARE` of sysexits.h.
-    ///   - state: says more about the state of what runs. It is called on another thread, only when the time
-    ///     is over. If it hangs too, the process exits without its answer, 10 s later.
+    ///   - status: the exit status of the process; 70 is `EX_SOFTWARE` of sysexits.h.
+    ///   - state: describes the state of the work. Called on another thread, only when the limit expires. If the
+    ///     call hangs too, the process exits without its answer, 10 s later.
     public static func run<Success, Failure>(
         _ what: String, limit: Duration, status: CInt = 70, state: @escaping @Sendable () -> String = { "" },
         _ body: () throws(Failure) -> Success
@@ -41,7 +41,7 @@ public enum Watchdog {
 
     /// Runs `body`, and ends the process when it has not ended after `limit`.
     ///
-    /// As the other `run`, for a body that suspends.
+    /// Like the other `run`, for a body that suspends.
     public static func run<Success, Failure>(
         _ what: String, limit: Duration, status: CInt = 70, state: @escaping @Sendable () -> String = { "" },
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws(Failure) -> Success
@@ -52,20 +52,21 @@ public enum Watchdog {
         return try await inside(scope, isolation: isolation, body)
     }
 
-    /// Runs `body`, which has no limit of its own: a watchdog around it that fires says that this was going on.
+    /// Runs `body` without a separate limit: an enclosing watchdog that fires reports that this was in progress.
     ///
     /// Costs neither a thread nor the description, unless a watchdog fires.
     ///
-    /// - Parameter what: what goes on; called on another thread, only when the time of a scope around is over.
+    /// - Parameter what: describes the work; called on another thread, only when the limit of an enclosing scope
+    ///   expires.
     public static func noting<Success, Failure>(
         _ what: @escaping @Sendable () -> String, _ body: () throws(Failure) -> Success
     ) throws(Failure) -> Success {
         try inside(WatchedScope("", state: what), body)
     }
 
-    /// Runs `body`, which has no limit of its own: a watchdog around it that fires says that this was going on.
+    /// Runs `body` without a separate limit: an enclosing watchdog that fires reports that this was in progress.
     ///
-    /// As the other `noting`, for a body that suspends.
+    /// Like the other `noting`, for a body that suspends.
     public static func noting<Success, Failure>(
         _ what: @escaping @Sendable () -> String, isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> Success
@@ -95,10 +96,10 @@ public enum Watchdog {
     }
 }
 
-/// Something that goes on, between its beginning and its end; inside of another, unless it is the outermost.
+/// A scope of work between its beginning and its end, inside another scope unless it is the outermost.
 package final class WatchedScope: Sendable {
-    /// All that go on now, the oldest first. Held for an insertion, a removal or a copy: no code of a user runs
-    /// under it.
+    /// All active scopes, oldest first. The lock is held for an insertion, a removal or a copy: no user code
+    /// runs under it.
     private static let all = Locked<[WatchedScope]>([])
 
     package static var current: [WatchedScope] { all.withLock { $0 } }
@@ -129,7 +130,7 @@ package final class WatchedScope: Sendable {
     }
 }
 
-/// The thread that waits for a scope's end, or for the end of its time.
+/// The thread that waits until a scope ends or its limit expires.
 private struct Guardian {
     private let ended = Gate()
     private let thread: pthread_t?
@@ -141,7 +142,7 @@ private struct Guardian {
             return
         }
         let limit = limit * timeScale
-        // Made now: when the time is over, an allocation may be what hangs.
+        // Created now: when the limit expires, an allocation may be what hangs.
         let sentence =
             "watchdog: '\(scope.what)' has not ended within \(limit); the process exits with status \(status).\n"
         thread = withoutSignals { [ended] in
@@ -152,14 +153,14 @@ private struct Guardian {
         }
     }
 
-    /// When the scope ends in the moment in which its time does, the process exits all the same.
+    /// When the scope ends just as its limit expires, the process still exits.
     func dismiss() {
         ended.open()
         if let thread { pthread_join(thread, nil) }
     }
 }
 
-/// Threads inherit the mask: a test's signals are not for a watchdog.
+/// Threads inherit the signal mask: a watchdog must not receive a test's signals.
 private func withoutSignals<Result>(_ body: () -> Result) -> Result {
     var (all, before) = (sigset_t(), sigset_t())
     sigfillset(&all)

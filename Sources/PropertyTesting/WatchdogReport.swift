@@ -1,20 +1,20 @@
-// A watchdog whose time is over says everything that may help to find the reason, then ends the process, even
-// if saying it hangs as well.
+// A watchdog whose limit has expired reports everything that may help to find the reason, then ends the
+// process, even if the report hangs as well.
 
 import Glibc
 import Synchronization
 
-/// The first watchdog whose time is over ends the process; others must not write into its report.
+/// The first watchdog whose limit expires ends the process; others must not write into its report.
 private let isBarking = Atomic(false)
 
 /// Ends the process.
 ///
-/// - Parameter sentence: what is written before anything else is tried.
+/// - Parameter sentence: the text that is written before anything else is tried.
 func bark(_ sentence: String, about scope: WatchedScope, status: CInt) -> Never {
     if isBarking.exchange(true, ordering: .relaxed) { while true { pause() } }
 
-    // The last resort, which needs neither memory nor another thread: a thread that was stopped inside malloc
-    // may hold what the report needs.
+    // The last resort needs neither memory nor another thread: a thread that was stopped inside malloc may
+    // hold a lock that the report needs.
     signal(SIGALRM, SIG_DFL)
     var alarmSignal = sigset_t()
     sigemptyset(&alarmSignal)
@@ -34,7 +34,7 @@ func bark(_ sentence: String, about scope: WatchedScope, status: CInt) -> Never 
     _exit(status)
 }
 
-/// The part that needs no code of the user comes first: that code may hang.
+/// The part that needs no user code comes first: user code may hang.
 private func report(on scope: WatchedScope) {
     sayThreads(of: "self", indentedBy: "  ")
     let children = children()
@@ -63,7 +63,7 @@ private func sayThreads(of process: String, indentedBy indentation: String) {
         guard let name = contents(of: "\(files)/comm"), let stat = contents(of: "\(files)/stat"),
             let end = stat.lastIndex(of: ")")
         else { continue }  // it has ended
-        // proc(5): behind the name come the state, and as 12th and 13th the time it ran.
+        // proc(5): after the name come the state, and as 12th and 13th fields the CPU time.
         let fields = stat[stat.index(after: end)...].split(separator: " ")
         guard fields.count > 12, let user = Int(fields[11]), let system = Int(fields[12]) else { continue }
         let milliseconds = 1000 * (user + system) / max(1, sysconf(Int32(_SC_CLK_TCK)))
@@ -73,8 +73,8 @@ private func sayThreads(of process: String, indentedBy indentation: String) {
     }
 }
 
-/// Where in the kernel a thread waits, and on which address when it is a futex: who waits on the same address
-/// waits for the same event. Kernels may keep either to themselves.
+/// The kernel function in which a thread waits, and the address if it is a futex: threads that wait on the
+/// same address wait for the same event. A kernel may hide either.
 private func place(_ files: String) -> String {
     guard let function = contents(of: "\(files)/wchan"), function != "0", !function.isEmpty else { return "" }
     let call = (contents(of: "\(files)/syscall") ?? "").split(separator: " ")
@@ -82,7 +82,7 @@ private func place(_ files: String) -> String {
     return ", waits in \(function)\(address)"
 }
 
-/// Exit tests for instance, which nobody would wait for any more.
+/// The child processes, for instance exit tests; no process would wait for them any more.
 private func children() -> [pid_t] {
     (names(in: "/proc/self/task") ?? []).flatMap { thread in
         let children = contents(of: "/proc/self/task/\(thread)/children") ?? ""
@@ -90,7 +90,7 @@ private func children() -> [pid_t] {
     }
 }
 
-/// Not through stdio, whose locks a thread that hangs may hold.
+/// Writes without stdio, whose locks a hanging thread may hold.
 private func say(_ text: String) {
     var text = text
     text.withUTF8 { bytes in

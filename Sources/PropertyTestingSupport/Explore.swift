@@ -1,8 +1,8 @@
 public import PropertyTesting
 public import Testing
 
-/// Runs the body of a test once for each order in which the steps of its tasks may come. The first order in which it fails
-/// is recorded as one issue, with as few departures from the usual one as could be found, and what replays it.
+/// Runs the body of a test once for each possible order of the steps of its tasks. The first order in which it fails is
+/// recorded as one issue, with as few departures from the usual order as could be found, and the setting that replays it.
 ///
 /// ```swift
 /// @Test func theLatchOpens() async {
@@ -15,21 +15,22 @@ public import Testing
 /// }
 /// ```
 ///
-/// Inside, `#expect`, `#require` and thrown errors all mean that an order is not as it should be; so does a body in which
-/// nothing can go on. A body begins anew each time, and makes all that it uses. See
-/// ``/PropertyTesting/checkSchedules(options:verdict:_:)`` for what is explored, and what is not.
+/// Inside, a failed `#expect` or `#require` and a thrown error all mean that an order fails; so does a body in which
+/// nothing can continue. A body starts afresh each time, and creates everything that it uses. See
+/// ``/PropertyTesting/checkSchedules(options:verdict:_:)`` for the coverage of an exploration.
 ///
-/// `EXPLORE_REPLAY` of the environment is a schedule to replay, by each call in the process: choose the test by `--filter`.
+/// The environment variable `EXPLORE_REPLAY` is a schedule to replay, for each call in the process: select the test with
+/// `--filter`.
 ///
 /// - Parameters:
-///   - departures: how many departures from the usual order a schedule may have; nil: any number.
-///   - limit: how many of these schedules are run at most.
-///   - random: how many random ones are run beside them, when they were not all that there are.
-///   - steps: how many steps a schedule may have.
-///   - sharing: what its tasks share. Where that is actors alone, orders that differ in nothing else are run once, whatever
-///     `departures` is.
-///   - replay: the only schedule to run, as an issue gave it.
-/// - Returns: which schedules were run; nil: one of them failed.
+///   - departures: the maximum number of departures from the usual order; nil: any number.
+///   - limit: the maximum number of these schedules.
+///   - random: the number of additional random schedules, if the search did not cover all.
+///   - steps: the maximum number of steps of a schedule.
+///   - sharing: the state that the tasks share. If they share only actors, orders that do not differ for these are run
+///     once, whatever `departures` is.
+///   - replay: the only schedule to run, from an issue.
+/// - Returns: the schedules that were run; nil if one of them failed.
 @discardableResult public func explore(
     departures: Int? = 3, limit: Int = 100_000, random: Int = 1_000, steps: Int = 10_000,
     sharing: Sharing = .anything, replay: String? = nil,

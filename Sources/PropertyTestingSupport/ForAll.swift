@@ -2,13 +2,13 @@ import Glibc
 public import PropertyTesting
 public import Testing
 
-/// A label that enough of the cases must have, so that a property is not only checked where nothing happens.
+/// A label that enough of the cases must have, so a property is not checked only on trivial cases.
 public struct Coverage<Value> {
     let percent: Int
     let label: String
     let applies: (Value) -> Bool
 
-    /// At least `percent` of the cases are such that `applies`; not looked at when that is less than five cases.
+    /// Requires that `applies` is true for at least `percent` of the cases; not checked when that is less than five cases.
     public static func cover(_ percent: Int, _ label: String, _ applies: @escaping (Value) -> Bool)
         -> Coverage
     {
@@ -16,14 +16,14 @@ public struct Coverage<Value> {
     }
 }
 
-/// Checks in a test that `property` holds for the values of a generator. A counterexample is made small, and
-/// recorded as one issue with the line that replays it.
+/// Checks in a test that `property` holds for the values of a generator. A counterexample is shrunk, and recorded as one
+/// issue with the line that replays it.
 ///
-/// Inside, `#expect`, `#require` and thrown errors all mean that a case does not hold. The seed comes from
-/// the test's name, so a test that passed passes again; `PROPERTY_SEED`, `PROPERTY_CASES` and
-/// `PROPERTY_REPLAY` of the environment override.
+/// Inside, a failed `#expect` or `#require` and a thrown error all mean that a case does not hold. The seed comes from the
+/// test's name, so a test that passed passes again; `PROPERTY_SEED`, `PROPERTY_CASES` and `PROPERTY_REPLAY` in the
+/// environment override this.
 ///
-/// - Parameter examples: Where counterexamples are kept; those of earlier runs are checked first. nil: nowhere.
+/// - Parameter examples: The database of counterexamples; those of earlier runs are checked first. nil: none are kept.
 public nonisolated(nonsending) func forAll<Value>(
     _ generator: Generator<Value>, cases: Int = 100, covering: [Coverage<Value>] = [],
     examples: ExampleDatabase? = .ofProcess, sourceLocation: SourceLocation = #_sourceLocation,
@@ -51,7 +51,7 @@ public nonisolated(nonsending) func forAll<Value>(
             "\(discarded) cases were discarded, and only \(cases) counted: the generator is too narrow.",
             sourceLocation: sourceLocation)
     case .held(let cases, let labels):
-        // Of a few cases, a percentage says nothing: at least five should have the label.
+        // A percentage of few cases says nothing: at least five should have the label.
         for coverage in covering where options.replay == nil && cases * coverage.percent >= 500 {
             let percent = 100 * (labels[coverage.label] ?? 0) / max(1, cases)
             if percent < coverage.percent {
@@ -79,7 +79,7 @@ private func keep<Value>(
     }
 }
 
-/// Once in a process.
+/// Warns once per process.
 private func warn(_ sentence: String) {
     let isFirst = hasWarned.withLock { hasWarned in
         defer { hasWarned = true }
@@ -102,8 +102,8 @@ private nonisolated(nonsending) func reason<Value>(_ value: Value, _ property: (
     return found.take()
 }
 
-/// The module, the suites and the function. An identifier ends with where the test stands in its file, and a line above it
-/// must not change what it does.
+/// The module, the suites and the function. A test's ID ends with its position in the file, which is left out: a new line
+/// above the test must not change its seed.
 private func stableName(_ test: Test) -> String {
     "\(test.id)".split(separator: "/").filter { !$0.contains(".swift:") }.joined(separator: "/")
 }

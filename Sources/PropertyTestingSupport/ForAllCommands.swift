@@ -1,8 +1,8 @@
 public import PropertyTesting
 public import Testing
 
-/// Checks in a test that a state machine answers as its model does, for commands that come one after another, and then at the same
-/// time.
+/// Checks in a test that a state machine answers as its model does, for commands that run one after another, and then
+/// concurrently.
 ///
 /// ```swift
 /// @Test func theStackIsAStack() async {
@@ -11,10 +11,10 @@ public import Testing
 /// ```
 ///
 /// - Parameters:
-///   - count: how many commands come one after another.
-///   - branches: how many tasks run commands at the same time after that; 0: none.
-///   - each: how many commands each of them runs.
-///   - repetitions: how often commands that come at the same time are run: once, they may not get in each other's way.
+///   - count: the number of commands that run one after another.
+///   - branches: the number of tasks that run commands concurrently after that; 0: none.
+///   - each: the number of commands that each task runs.
+///   - repetitions: how often concurrent commands are run: in a single run they may not overlap.
 ///
 /// Otherwise as ``forAll(_:cases:covering:examples:sourceLocation:_:)``.
 public func forAllCommands<Machine: StateMachine>(

@@ -1,22 +1,22 @@
-// InTurn.swift - not all tests at once. Swift Testing begins all of them, and many have blocks that wait on threads of
-// their own: some hundred of these are more than Dispatch, which runs Swift's tasks, too, has threads for. And not on the
-// threads of Swift's tasks, one a processor: two tests that wait, or compute for seconds, would hold all the others up, and
-// what has a time limit in these would fail.
+// InTurn.swift - limits the tests that run at once. Swift Testing starts all of them, and many have blocks that wait on
+// separate threads: some hundred of these are more than Dispatch, which also runs Swift's tasks, has threads for. The tests
+// do not run on the threads of Swift's tasks, of which there is one per processor: two tests that wait, or compute for
+// seconds, would delay all other tests, and their time limits would expire.
 
 import Glibc
 import PropertyTesting
 public import Testing
 
-/// At most 16 test cases of this process at a time, on threads of their own: they may block.
+/// Runs at most 16 test cases of this process at a time, on dedicated threads: they may block.
 public struct InTurnTrait: SuiteTrait, TestTrait, TestScoping {
     private static let turnstile = Turnstile(width: TestThreads.count)
-    /// Whether this is inside of one that has its turn: of a suite in a suite.
+    /// Whether the current task is inside a trait that has its turn, as in a suite within a suite.
     @TaskLocal private static var isInside = false
 
     /// True: the trait applies to all tests of a suite.
     public var isRecursive: Bool { true }
 
-    /// For the testing library.
+    /// Called by the testing library.
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
@@ -30,11 +30,11 @@ public struct InTurnTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == InTurnTrait {
-    /// Some at a time. The first trait of a suite: a time limit begins after it.
+    /// Runs some tests at a time. Make it the first trait of a suite, so time limits begin after the wait.
     public static var inTurn: Self { InTurnTrait() }
 }
 
-/// Lets some in, and the others in the order in which they came.
+/// Admits a limited number of tasks at a time; the others wait in the order of arrival.
 private final class Turnstile: Sendable {
     private struct State {
         var free: Int
@@ -71,13 +71,13 @@ private final class Turnstile: Sendable {
     }
 }
 
-/// As many threads as there may be tests at a time, and some for the tasks of these.
+/// As many threads as tests may run at a time, and some for the tasks of these tests.
 private final class TestThreads: TaskExecutor {
     static let count = 16
     static let all = TestThreads(count + 8)
 
     private let jobs = Locked<(taken: Int, waiting: [UnownedJob])>((0, []))
-    /// Counts the jobs that nobody has taken.
+    /// Counts the jobs that no thread has taken yet.
     nonisolated(unsafe) private let available = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     private init(_ count: Int) {

@@ -1,16 +1,17 @@
-// Issues.swift - what a search does with the issues of its runs: hundreds of them, of which the first one of a run counts.
+// Issues.swift - collects the issues of a search's runs. There may be hundreds; only the first issue of a run
+// counts.
 
 import Glibc
 import PropertyTesting
 import Testing
 
-/// Why a run is not as it should be: what was recorded first.
+/// The reason why a run fails: the issue that was recorded first.
 final class FirstReason: Sendable {
     private let first = Locked<String?>(nil)
 
     func note(_ reason: String) { first.withLock { if $0 == nil { $0 = reason } } }
 
-    /// The reason, which is forgotten.
+    /// Returns the reason and clears it.
     func take() -> String? { first.withLock { $0.take() } }
 }
 
@@ -20,7 +21,8 @@ func swallowingIssues(
 ) async {
     guard let test = Test.current else { return await body() }
     let swallow = IssueHandlingTrait.compactMapIssues { issue in
-        // An issue that was recorded on a thread without a task comes to every test that runs: its place says whose it is.
+        // An issue that was recorded on a thread without a task is delivered to every running test: its
+        // source location shows where it belongs.
         let place = issue.sourceLocation.map { "\($0.fileName):\($0.line): " } ?? ""
         found.note("\(place)\(issue)")
         return nil

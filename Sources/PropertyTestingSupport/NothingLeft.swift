@@ -1,14 +1,13 @@
 public import PropertyTesting
 public import Testing
 
-/// Expects that `body` leaves no thread, no open file and no counted instance behind; records one issue that
-/// says what is left. For the whole process: see
-/// ``/PropertyTesting/Census``.
+/// Expects that `body` leaves no thread, no open file and no counted instance behind; otherwise records one
+/// issue that lists the leftovers. The check covers the whole process: see ``/PropertyTesting/Census``.
 ///
 /// - Parameters:
-///   - limit: for how long what is left may still go.
-///   - isExpected: what may be left.
-/// - Throws: what `body` throws, after the check.
+///   - limit: how long leftovers may still be released.
+///   - isExpected: whether a resource may be left.
+/// - Throws: the error of `body`, after the check.
 public func expectNothingLeft<Success, Failure>(
     within limit: Duration = .seconds(2), except isExpected: (Resource) -> Bool = { _ in false },
     sourceLocation: SourceLocation = #_sourceLocation, isolation: isolated (any Actor)? = #isolation,

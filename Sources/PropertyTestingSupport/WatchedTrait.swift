@@ -1,23 +1,23 @@
 import PropertyTesting
 public import Testing
 
-/// Runs each case of a test under a ``/PropertyTesting/Watchdog``; of a suite, each case of each of its tests.
+/// Runs each case of a test under a ``/PropertyTesting/Watchdog``; for a suite, each case of each of its tests.
 ///
-/// Unlike `.timeLimit`, which records an issue and then waits for a test that hangs: the process ends, and says
-/// which test it was, what its threads wait for and, inside of `forAll`, how the case is replayed.
+/// Unlike `.timeLimit`, which records an issue and then waits for a test that hangs: the process ends, and
+/// reports the test, what its threads wait for and, inside `forAll`, how to replay the case.
 public struct WatchedTrait: SuiteTrait, TestTrait, TestScoping {
     private let limit: Duration
 
     fileprivate init(limit: Duration) { self.limit = limit }
 
-    /// True: a suite's tests are watched, and those of the suites in it.
+    /// True: the tests of a suite and of its nested suites are watched.
     public var isRecursive: Bool { true }
 
     /// Runs the case under a watchdog, unless another trait of this kind is nearer to the test.
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        // A trait of a suite comes before those of what is in the suite.
+        // Traits of a suite come before traits of its tests and nested suites.
         let nearest = test.traits.lazy.compactMap { $0 as? WatchedTrait }.last
         guard let nearest, nearest.limit == limit else { return try await function() }
         let arguments = testCase.map(arguments(of:)) ?? []
@@ -26,9 +26,9 @@ public struct WatchedTrait: SuiteTrait, TestTrait, TestScoping {
     }
 }
 
-/// The arguments of a case, which Swift Testing keeps to itself; nothing, when it comes to keep them otherwise.
+/// The arguments of a case, which Swift Testing does not expose; empty if its private layout changes.
 private func arguments(of testCase: Test.Case) -> [String] {
-    // Read where it is known to be in Swift 6.3: _kind, an enumeration; its payload; that one's array.
+    // The layout of Swift 6.3: _kind, an enumeration; its payload; the payload's array.
     guard let kind = Mirror(reflecting: testCase).descendant("_kind"),
         let payload = Mirror(reflecting: kind).children.first?.value,
         let arguments = Mirror(reflecting: payload).descendant("arguments")
@@ -41,9 +41,9 @@ private func arguments(of testCase: Test.Case) -> [String] {
 extension Trait where Self == WatchedTrait {
     /// Ends the process when a case of the test takes longer; see ``/PropertyTesting/Watchdog``.
     ///
-    /// When a test and suites around it have this trait, only the nearest one applies: so a limit can be longer
-    /// for one test than for its suite.
+    /// When a test and suites around it have this trait, only the nearest one applies: so a test can have a
+    /// longer limit than its suite.
     ///
-    /// - Parameter limit: for each case of a test, without the time it waits for its turn.
+    /// - Parameter limit: the limit for each case of a test, excluding the wait for its turn.
     public static func watched(_ limit: Duration) -> Self { WatchedTrait(limit: limit) }
 }

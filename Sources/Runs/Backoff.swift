@@ -6,13 +6,13 @@ public enum Backoff: Sendable {
     case none
     /// Always the same.
     case constant(Duration)
-    /// The first one, then `factor` times the one before, up to `limit`; each shortened by a random part of
-    /// `jitter`, which is 0 ... 1.
+    /// The first pause, then `factor` times the previous one, up to `limit`; each is shortened by a random
+    /// fraction of up to `jitter`, which is 0 ... 1.
     case exponential(first: Duration, factor: Double, limit: Duration, jitter: Double)
-    /// The pause after the attempt with this number, which begins with 1.
+    /// The pause after the attempt with this number, counted from 1.
     case custom(@Sendable (Int) -> Duration)
 
-    /// Stops the process, for `user`, unless the numbers make sense.
+    /// Stops the process unless the numbers are valid; `user` begins the message.
     package func check(for user: String) {
         if case .exponential(_, let factor, _, let jitter) = self, !(factor >= 1 && (0...1).contains(jitter))
         {
@@ -30,7 +30,7 @@ public enum Backoff: Sendable {
         case .custom(let pause): return max(pause(attempt), .zero)
         case .exponential(let first, let factor, let limit, let jitter):
             var pause = first
-            // Not beyond the limit, where the product may be no Duration.
+            // Stops at the limit, beyond which the product may overflow a Duration.
             for _ in 1..<max(attempt, 1) where pause < limit {
                 pause = pause > limit / factor ? limit : pause * factor
             }

@@ -1,52 +1,52 @@
-// CancelReason.swift - why a run gave no value, though nothing failed.
+// CancelReason.swift - why a run has no value, although nothing failed.
 
-/// Why a run was cancelled, or never begun, and where that began.
+/// Why a run was cancelled or never begun, and where the cancellation originated.
 public struct CancelReason: Error, Sendable, CustomStringConvertible {
-    /// The kind of cause that cancelled a run.
+    /// The kind of cause.
     public enum Kind: Hashable, Sendable {
-        /// Somebody called `cancel()`.
+        /// `cancel()` was called.
         case requested
-        /// The task that ran it was cancelled.
+        /// The task that executed the run was cancelled.
         case taskCancelled
         /// Its code threw a `CancellationError`.
         case threwCancellation
-        /// Its time was over.
+        /// Its time limit expired.
         case timedOut
-        /// Its scheduler, or its invoker, was shut down.
+        /// Its scheduler or invoker was shut down.
         case shutDown
-        /// A queue, an invoker, or the line of an action held as many as it may.
+        /// A queue, an invoker, or the line of an action was full.
         case queueFull
-        /// A newer one took its place, in a queue of an order that says so, or in the line of an action.
+        /// A newer run took its place, in a queue whose order allows that, or in the line of an action.
         case displaced
 
-        /// Of an operation: a child was cancelled, and nobody decided otherwise.
+        /// Of an operation: a child was cancelled, and that was not handled otherwise.
         case child
-        /// Of an operation: the composite that it belongs to ended, or started anew without it.
+        /// Of an operation: its composite ended, or started again without it.
         case parent
-        /// Of an operation: it was removed from a queue.
+        /// Of an operation: the operation was removed from a queue.
         case removed
         /// Of an operation: a resolver had no attempt left.
         case exhausted
 
-        /// Of a command: one before it in its batch failed. (An operation whose block throws on a reason of a command or of an
-        /// execution has failed.)
+        /// Of a command: an earlier command of its batch failed. (An operation whose block rethrows a reason of a command or of
+        /// an execution has failed.)
         case batchStopped
-        /// Of a command: nobody was left to run it.
+        /// Of a command: its invoker was released, or the command itself was released or abandoned before it ran.
         case abandoned
 
         /// Of an action's execution: the precondition did not hold.
         case precondition
-        /// Of an action's execution: as many ran as may.
+        /// Of an action's execution: the maximum number of executions was running.
         case busy
     }
 
     /// The kind of cause.
     public let kind: Kind
-    /// Of an operation: the one in which the cancellation began; nil when it is the one that was cancelled.
+    /// Of an operation: the operation in which the cancellation originated; nil if that is the cancelled operation itself.
     public package(set) var origin: RunID? = nil
-    /// An error behind it.
+    /// The underlying error.
     public let underlying: (any Error)?
-    /// Whether an operation was cancelled, and not a command or an action's execution.
+    /// Whether an operation was cancelled, rather than a command or an action's execution.
     @usableFromInline package let isOfOperation: Bool
 
     /// Creates a reason.
@@ -61,14 +61,14 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
         isOfOperation = true
     }
 
-    /// Of a command, or an action's execution.
+    /// Creates a reason of a command or of an action's execution.
     @inlinable package init(ofRun kind: Kind, underlying: (any Error)? = nil) {
         self.kind = kind
         self.underlying = underlying
         isOfOperation = false
     }
 
-    /// The kind, and what is known beyond it.
+    /// The kind, the origin and the underlying error.
     public var description: String {
         var text = "cancelled (\(kind)"
         if let origin { text += ", began in \(origin)" }
@@ -76,7 +76,8 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
         return text + ")"
     }
 
-    /// Whether somebody wanted it, or its task, or its own code: what Swift says with a `CancellationError`.
+    /// Whether a caller, the run's task or its own code requested the cancellation: the cases that Swift reports with a
+    /// `CancellationError`.
     public var isRequest: Bool {
         switch kind {
         case .requested, .taskCancelled, .threwCancellation: true
@@ -84,7 +85,7 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The error that waiters for the value are thrown: the reason, and a `CancellationError` where a command or an execution was
-    /// cancelled on request.
+    /// The error that waiters for the value receive: a `CancellationError` if a command or an execution was cancelled on request,
+    /// else the reason.
     @usableFromInline var thrown: any Error { isRequest && !isOfOperation ? CancellationError() : self }
 }

@@ -9,7 +9,7 @@ public enum Outcome<Success: Sendable>: Sendable {
     /// Cancelled, or never begun.
     case cancelled(CancelReason)
 
-    /// The value. Throws the error, or the ``CancelReason``; of a command, and of an action's execution, that was cancelled on
+    /// The value. Throws the error or the ``CancelReason``; for a command or an action's execution that was cancelled on
     /// request, a `CancellationError`.
     @inlinable
     public func get() throws -> Success {

@@ -1,8 +1,9 @@
-// RunID.swift - a name for each run of a process.
+// RunID.swift - an ID for each run of a process.
 
 internal import Synchronization
 
-/// Tells the runs of a process apart: operations, runs of commands, executions of actions. In the order in which they were made.
+/// Identifies a run within the process: an operation, a run of a command, or an execution of an action. IDs are ordered by
+/// creation.
 public struct RunID: Hashable, Comparable, Sendable, CustomStringConvertible {
     private static let last = Atomic<UInt64>(0)
 
@@ -10,14 +11,14 @@ public struct RunID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     package init(number: UInt64) { self.number = number }
 
-    /// A new one.
+    /// A new ID.
     package static func next() -> RunID {
         RunID(number: last.wrappingAdd(1, ordering: .relaxed).newValue)
     }
 
-    /// The order in which they were made.
+    /// Creation order.
     public static func < (left: RunID, right: RunID) -> Bool { left.number < right.number }
 
-    /// As in `#17`.
+    /// The number, as in `#17`.
     public var description: String { "#\(number)" }
 }

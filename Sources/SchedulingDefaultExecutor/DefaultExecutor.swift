@@ -1,8 +1,9 @@
-// The default executor of a program. The library's executor factories are the only door to it, and they are
-// experimental system interface: so this target is apart, and programs that do without never touch them.
+// The default executor of a program. The library's executor factories are the only way to set it, and they
+// are experimental system interfaces; hence this separate target, so programs that do not use it never touch
+// them.
 //
-// A type alias `DefaultExecutorFactory` in the program, which the proposal has, is not looked at by the
-// compiler 6.3. Its function `_createExecutors` works, and needs no flag.
+// Compiler 6.3 ignores a type alias `DefaultExecutorFactory` in the program, which the proposal specifies.
+// The library's function `_createExecutors` works, and needs no flag.
 
 #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
     internal import CompositeOperationsBasics
@@ -11,7 +12,7 @@
     @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) internal import _Concurrency
 
     extension Scheduler {
-        /// Makes this scheduler the default executor of the program: one line, the first of the program.
+        /// Makes this scheduler the default executor of the program, in one line, the program's first.
         ///
         /// ```swift
         /// import Scheduling
@@ -25,21 +26,21 @@
         /// }
         /// ```
         ///
-        /// From then on its workers run whatever ran on the runtime's own pool: `Task { }` outside of actors
-        /// and `Task.detached`, child tasks and task groups, `@concurrent` functions, actors without an
-        /// executor of their own, and tasks that prefer no executor (`withTaskExecutorPreference(nil)`).
-        /// `Task.sleep` and clocks are timed as before, and the task goes on here. The main actor stays on
-        /// the main thread; executors that tasks prefer, and those of actors, stay as they are; closures of
-        /// Dispatch are none of this.
+        /// From then on its workers run everything that ran on the runtime's own pool: `Task { }` outside of
+        /// actors and `Task.detached`, child tasks and task groups, `@concurrent` functions, actors without
+        /// their own executor, and tasks that prefer no executor (`withTaskExecutorPreference(nil)`).
+        /// `Task.sleep` and clocks are timed as before, and the task then resumes here. The main actor stays
+        /// on the main thread. Executors that tasks prefer, and those of actors, are unchanged. Dispatch
+        /// closures are not affected.
         ///
-        /// Jobs that were enqueued before the call end where they are. Call when no other thread runs tasks:
-        /// the runtime does not synchronise the change. The scheduler lives until the process ends. If it is
-        /// shut down (from outside of tasks: such a task would wait for itself), jobs run on
+        /// Jobs enqueued before the call run where they were enqueued. Call this while no other thread runs
+        /// tasks, because the runtime does not synchronise the change. The scheduler lives until the process
+        /// ends. If it is shut down (from outside of tasks, since a task would wait for itself), jobs run on
         /// `Scheduler.shared`.
         ///
-        /// The means are experimental interface of the library of Swift 6.3, for Linux. With another compiler
-        /// this function is unavailable until it has been tried there; no flag is needed, and nothing
-        /// experimental in the program's own code.
+        /// The implementation uses an experimental interface of the Swift 6.3 library for Linux. With another
+        /// compiler, this function is unavailable until it has been tested there. No flag is needed, and the
+        /// program's own code uses nothing experimental.
         ///
         /// - Precondition: the first call in the process.
         public func installAsDefaultExecutor() {
@@ -59,7 +60,7 @@
         static var defaultExecutor: any TaskExecutor { installed.withLock(\.self)! }
     }
 
-    /// Takes the jobs of tasks and actors that have no executor of their own.
+    /// Runs the jobs of tasks and actors that have no executor of their own.
     private final class DefaultExecutor: TaskExecutor {
         private let scheduler: Scheduler
         /// The timer of sleeping tasks.
@@ -77,7 +78,7 @@
     }
 
     extension DefaultExecutor: SchedulingExecutor {
-        // A trampoline is a job that enqueues another one here when its time has come.
+        // A trampoline is a job that enqueues another job here when it is due.
 
         func enqueue<C: Clock>(
             _ job: consuming ExecutorJob, after delay: C.Duration, tolerance: C.Duration?, clock: C

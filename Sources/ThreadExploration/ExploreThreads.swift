@@ -3,22 +3,23 @@ import Glibc
 import PropertyTesting
 public import Testing
 
-/// Runs a program in C under every schedule of its threads within bounds, in a weak memory model, and records an issue
-/// when one of them fails: with the message, the steps of the schedule, a column for each thread, and how to
-/// replay it.
+/// Runs a C program under every schedule of its threads within bounds, in a weak memory model. Records an issue when a
+/// schedule fails, with the message, the steps of the schedule in a column for each thread, and the way to replay it.
 ///
-/// The program's code is compiled so that the explorer sees its accesses: see docs/exploration-c.md.
+/// The program must be compiled so that the explorer sees its memory accesses: see docs/exploration-c.md.
 ///
-/// The explorer is one for the process, and its threads are fibres of the calling one: explorations wait for each
-/// other, and the call blocks. A fault of the program is a fault of the test; `explorer_main` makes it a failure.
+/// There is one explorer per process, and its threads are fibres of the calling thread: explorations wait for each
+/// other, and the call blocks. A fault (a signal) of the program is a fault of the test process; `explorer_main` turns
+/// it into a failure.
 ///
 /// - Parameters:
-///   - preemptions: Changes of the running thread in a schedule, where it could go on.
-///   - staleLoads: Loads that see an older value, and weak operations that fail without a reason, in a schedule.
-///   - random: Schedules beside those, by PCT.
-///   - limit: Schedules at most; nil: all within the bounds.
-///   - replay: Runs that one alone: "t2@13", as an issue says.
-/// - Returns: How many schedules ran, and whether those were all within the bounds.
+///   - preemptions: The maximum number of preemptions in a schedule: switches away from a thread that could continue.
+///   - staleLoads: The maximum number of loads that see an older value, and of weak operations that fail spuriously,
+///     in a schedule.
+///   - random: The number of additional random schedules, by PCT.
+///   - limit: The maximum number of schedules; nil: all within the bounds.
+///   - replay: The only schedule to run, for example "t2@13", from an issue.
+/// - Returns: The number of schedules that ran, and whether they were all within the bounds.
 /// - Complexity: Exponential in the bounds. Some 10,000 to 200,000 short schedules a second.
 @discardableResult
 public func exploreThreads(
@@ -56,7 +57,7 @@ public func exploreThreads(
 
 /// The schedules that an exploration has run.
 public struct ThreadSchedules: Sendable, CustomStringConvertible {
-    /// How many, the random ones among them.
+    /// The number of schedules, including the random ones.
     public let count: Int
     /// Whether every schedule within the bounds was run.
     public let areAll: Bool
@@ -65,7 +66,7 @@ public struct ThreadSchedules: Sendable, CustomStringConvertible {
     public var description: String { (areAll ? "all " : "") + counted(count, "schedule") }
 }
 
-/// A test's argument is called by the name of the program.
+/// A test's argument is shown by the name of the program.
 extension explorer_program: @retroactive CustomTestStringConvertible {
     /// Its name.
     public var testDescription: String { name.map { String(cString: $0) } ?? "a program without a name" }
@@ -73,7 +74,7 @@ extension explorer_program: @retroactive CustomTestStringConvertible {
 
 private func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 
-// A number that nobody reads: ThreadSanitizer takes an access to a value without a size for one to what is there.
+// An unused number: ThreadSanitizer takes an access to a zero-size value for an access to the memory at its address.
 private let exploring = Locked(0)
 
 private struct Exploration {
@@ -143,7 +144,7 @@ private struct Exploration {
         }
     }
 
-    /// A line each.
+    /// The steps, one per line.
     private func steps(of schedule: explorer_schedule) -> String {
         var bytes: UnsafeMutablePointer<CChar>?
         var size = 0

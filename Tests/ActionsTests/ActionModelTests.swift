@@ -1,4 +1,4 @@
-// ActionModelTests.swift - random programs: stepped, against a model; and from threads, against what must always hold.
+// ActionModelTests.swift - random programs: single-stepped against a model, and from several threads against the invariants.
 
 import Actions
 import Commands
@@ -184,7 +184,7 @@ private struct Model {
             }
             #expect(order.withLock { $0 } == model.begun.map { executions[$0].id })
             #expect(model.outcomes.count == executions.count)
-            // Nothing is skipped: the generations follow each other.
+            // No snapshot is skipped: the generations are consecutive.
             let generations = snapshots.entries.compactMap { Int($0) }
             #expect(
                 generations == Array((generations.first ?? 0)..<(generations.first ?? 0) + generations.count))

@@ -1,4 +1,4 @@
-// ActionTestingTests.swift - the kit for the tests of those who use actions (A26), used as they would; and what a view sees.
+// ActionTestingTests.swift - the test kit for clients of actions (A26), used as clients use it; and the view's side.
 
 import ActionTesting
 import Actions
@@ -8,7 +8,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// A view's code: it can be written without a word about what the action results in.
+/// A view's code. It compiles without naming the action's result type.
 @MainActor private struct SearchView {
     let facade: ActionFacade<String>
     let button = FakeControl<String>()

@@ -1,6 +1,6 @@
-// ActionTimeTests.swift - random programs on one thread: work is done step by step, time passes when a program says so, and
-// triggers, cancellations, conditions and limits come in between. A pure model says what is told, in which order, and which
-// jobs and sleepers there are after each step. So an interleaving is replayed from one line.
+// ActionTimeTests.swift - random programs on one thread. Work advances step by step, time advances under the program's control,
+// and triggers, cancellations, conditions and limit changes are interleaved. A pure model predicts the notifications, their
+// order, and the jobs and sleepers after each step. An interleaving can be replayed from one line.
 
 import Actions
 import Commands
@@ -9,7 +9,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// The work of a trigger: it sleeps, or not, and tells so, as often as there are naps; then it ends.
+/// The work of a trigger. For each nap it sleeps (unless the nap is 0) and reports; then it ends.
 private struct Plan: Sendable, CustomStringConvertible {
     var naps: [Int]
     var ending: Ending
@@ -82,9 +82,9 @@ private struct Model {
         var isCancelled = false
         /// Cancelled while it slept.
         var isInterrupted = false
-        /// Has slept, and has not told so.
+        /// Has slept, but has not reported it yet.
         var isAwake = false
-        /// Until when it sleeps, and who came first.
+        /// The deadline of the current sleep, and the sleep's number, which orders equal deadlines.
         var sleep: (deadline: Int, number: Int)?
         var outcome: String?
     }
@@ -96,7 +96,7 @@ private struct Model {
     private var runs: [Run] = []
     private var running: [Int] = []
     private var line: [Int] = []
-    /// The runs with a job that waits, first come first served.
+    /// The runs with a pending job, in FIFO order.
     private(set) var jobs: [Int] = []
     private var sleeps = 0
     private(set) var told: [String] = []
@@ -127,7 +127,7 @@ private struct Model {
             case .alone: true
             }
         let isBusy = !running(action).isEmpty
-        // In a group, as many as all of its actions run.
+        // In a group, the count covers the runs of all its actions.
         return "\(isOn && takes ? "on" : "off") \(isBusy ? "busy" : "idle") \(running.count) \(line.count)"
     }
 
@@ -160,7 +160,8 @@ private struct Model {
         jobs.append(run)
     }
 
-    /// Begins waiting runs, as long as there is room. A run that must not begin passes its slot on at once, before others begin.
+    /// Begins waiting runs while slots are free. A run that must not begin passes its slot on immediately, before other runs
+    /// begin.
     private mutating func fill() {
         let slots = min(line.count, max(0, limits[0] - running.count))
         let first = line.prefix(slots)
@@ -234,7 +235,7 @@ private struct Model {
         }
     }
 
-    /// Counts the sleeping runs of an action: cancelling more than one of them at once makes jobs in any order.
+    /// Counts the sleeping runs of an action. Cancelling more than one of them at once enqueues their jobs in any order.
     func sleepers(of action: Int) -> Int { running(action).count { runs[$0].sleep != nil } }
 
     mutating func cancelAll(_ action: Int) {
@@ -249,7 +250,7 @@ private struct Model {
     }
 }
 
-/// The actions, and the model beside them.
+/// The actions under test, and the model that runs alongside.
 private final class Program {
     private let clock = ManualClock()
     private let executor = StepExecutor()

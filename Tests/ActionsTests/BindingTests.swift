@@ -18,13 +18,13 @@ import Testing
     func press(_ input: Int) { if isEnabled == true { onTrigger?(input) } }
 }
 
-/// One that only triggers.
+/// A control that only triggers.
 @MainActor private final class Key: Binding {
     var onTrigger: (@MainActor (String) -> Void)?
     func setEnabled(_ isEnabled: Bool) {}
 }
 
-/// One that does not want to be told of executions.
+/// A control that unbinds as soon as it is notified of an execution.
 @MainActor private final class Quitter: Binding {
     var onTrigger: (@MainActor (Int) -> Void)?
     var binding: ActionBinding?
@@ -60,7 +60,7 @@ import Testing
             controls.map { action.facade.bind(to: $0) } + [action.facade.bind(to: key) { $0.count }]
         key.onTrigger?("four")
         #expect(controls.allSatisfy { $0.isEnabled == false })
-        // A stale event, which arrives although the control is disabled (A6).
+        // A stale event: it arrives although the control is disabled (A6).
         controls[0].onTrigger?(9)
         action.facade.trigger(8)
         #expect(log.take() == ["busy", "busy"])
@@ -140,7 +140,7 @@ import Testing
         withExtendedLifetime((first, second)) {}
     }
 
-    /// A control that never forgets a closure.
+    /// A control that retains every closure it was ever given.
     private final class Hoarder: Binding {
         private(set) var all: [@MainActor (Int) -> Void] = []
         private(set) var isEnabled: Bool?
@@ -187,7 +187,7 @@ import Testing
         }
         #expect(weakControl == nil)
         flag.set(true)
-        // Another control may have its address.
+        // A new control may be allocated at the freed control's address.
         let next = Control()
         let second = action.facade.bind(to: next)
         #expect(next.isEnabled == true)
@@ -219,7 +219,7 @@ import Testing
             #expect((control.onTrigger != nil) == isKept)
             control.press(2)
             #expect(log.take() == (isKept ? ["1", "mine 2"] : ["1"]))
-            // The action has nothing to do with it any more.
+            // The binding has ended: the action no longer drives the control.
             flag.set(false)
             #expect(control.isEnabled == true)
             flag.set(true)
@@ -246,7 +246,8 @@ import Testing
         control?.press(1)
         await works.begun(1)
         control = nil
-        // The execution was asked to end, and the token keeps nothing: neither the execution nor anything it would keep.
+        // The execution was asked to end. The token retains neither the execution nor anything that the execution
+        // retains.
         works.end(1, .failure(CancellationError()))
         action = nil
         var seen: [String] = []
@@ -310,7 +311,7 @@ import Testing
         let first = Locked<ActionBinding?>(action.facade.bind(to: control))
         _ = concurrently(1) { _ in first.withLock { $0 = nil } }
         let second = action.facade.bind(to: control)
-        // Work that is on its way to the main actor comes before this.
+        // Runs behind any work already enqueued on the main actor.
         await Task { @MainActor in }.value
         #expect(control.onTrigger != nil)
         withExtendedLifetime(second) {}

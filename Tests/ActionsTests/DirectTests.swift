@@ -1,4 +1,4 @@
-// DirectTests - work that is called in its trigger while nobody watches: what others do meanwhile.
+// DirectTests - work that is called inside its trigger while there is no observer, and concurrent calls meanwhile.
 
 import Actions
 import CompositeOperationsTestSupport
@@ -7,7 +7,7 @@ import PropertyTestingSupport
 import Synchronization
 import Testing
 
-/// Keeps what it is given until a test runs it.
+/// Stores submitted work until a test runs it.
 private final class Elsewhere: ExecutionTarget {
     private let work = Locked<[ExecutionWork]>([])
     var count: Int { work.withLock { $0.count } }
@@ -21,7 +21,7 @@ private final class Elsewhere: ExecutionTarget {
 }
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DirectTests {
-    /// Something that the work does, which is given after the action is there.
+    /// A callback for the work to call; set after the action is created.
     private final class Meanwhile: Sendable {
         let body = Locked<(@Sendable (Int) -> Void)?>(nil)
         func callAsFunction(_ input: Int) { body.withLock { $0 }?(input) }
@@ -117,7 +117,8 @@ private final class Elsewhere: ExecutionTarget {
         meanwhile.body.withLock {
             $0 = { [weak action] input in
                 guard input == 1, let action else { return }
-                // In the same stack: it waits, and begins after this one, in the same loop.
+                // Triggered on the same stack: the executions wait, and begin after this one, in
+                // the same loop.
                 let (two, three) = (action.trigger(2), action.trigger(3))
                 waiting.withLock { $0 = [two, three] }
                 #expect(two.result == nil && action.snapshot.waiting == 2 && three.cancel())
@@ -145,7 +146,7 @@ private final class Elsewhere: ExecutionTarget {
                 return snapshot.isEnabled ? observer : nil
             }
             guard let mine, let action else { return }
-            mine.cancel()  // nobody watches from here on
+            mine.cancel()  // no observer from here on
             let execution = action.trigger(2)
             log.add("triggered \(execution.result == nil)")
         }
@@ -155,7 +156,7 @@ private final class Elsewhere: ExecutionTarget {
         withExtendedLifetime(subscription) {}
     }
 
-    /// I2: the watcher was there before the precondition failed.
+    /// I2: the observer was registered before the precondition failed.
     @Test func `whoever comes to watch while the precondition is read is told of the refusal`() {
         let log = Log()
         let subscription = Locked<Subscription?>(nil)

@@ -1,4 +1,4 @@
-// GateWordTests.swift - the gates as pure machines: random events against a model that knows numbers only.
+// GateWordTests.swift - the gates as pure machines: random events against a model of numbers alone.
 
 import Actions
 import CompositeOperationsTestSupport
@@ -103,7 +103,7 @@ private struct Model {
                     model.changes += 1
                 }
                 #expect(word.snapshot(policy) == model.snapshot)
-                // Nobody waits beside a free slot.
+                // No trigger waits while a slot is free.
                 #expect(model.waiting == 0 || model.running >= model.limit)
             }
         }

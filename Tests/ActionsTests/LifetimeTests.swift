@@ -105,7 +105,7 @@ import Testing
         source.set(Witness(values))
         let second = action.trigger(Witness(inputs))
         source.set(Witness(values))
-        #expect(values.value == 2)  // that of the work, and the newest
+        #expect(values.value == 2)  // the running work's, and the newest
         let third = action.trigger(Witness(inputs))
         #expect(await third.outcome.text == "rejected queueFull")
         #expect(inputs.value == 2)
@@ -165,7 +165,8 @@ import Testing
         _ = await offThread {
             for _ in 0..<(isSanitized ? 30 : 150) {
                 let actions = (0..<100).map { _ in Locked<Action<Void, Void>?>(action()) }
-                // One lets go of them, while another makes new ones, and so looks at those that there are.
+                // One thread releases the actions while the other creates new ones, and thereby walks the
+                // existing ones.
                 _ = concurrently(2) { thread in
                     for index in actions.indices {
                         if thread == 0 { actions[index].withLock { $0 = nil } } else { _ = action() }
@@ -176,7 +177,7 @@ import Testing
     }
 }
 
-/// Watches its own action where it is isolated.
+/// Observes its own action in its own isolation.
 private actor Owner {
     private let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
     func watch() {
@@ -186,7 +187,7 @@ private actor Owner {
     }
 }
 
-/// Reads a value when it goes.
+/// Reads a value when deallocated.
 private final class Reader: Sendable {
     private let value: LiveValue<Bool>
     init(_ value: LiveValue<Bool>) { self.value = value }

@@ -60,7 +60,7 @@ import Testing
         let value = LiveValue(0), seen = Locked<[Int]>([])
         let subscription = value.observe { now in seen.withLock { $0.append(now) } }
         _ = await offThread { concurrently(4) { _ in for _ in 0..<500 { value.modify { $0 += 1 } } } }
-        // The last thread that delivers has returned.
+        // The thread that delivers last has returned, so every value was delivered.
         #expect(seen.withLock { $0 } == Array(0...2_000))
         withExtendedLifetime(subscription) {}
     }
@@ -215,7 +215,7 @@ import Testing
     }
 }
 
-/// Calls a closure when it goes.
+/// Calls a closure when deallocated.
 private final class Leaver: Sendable {
     private let leave: @Sendable () -> Void
     init(_ leave: @escaping @Sendable () -> Void) { self.leave = leave }

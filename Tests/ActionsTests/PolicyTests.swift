@@ -1,4 +1,4 @@
-// PolicyTests.swift - what becomes of triggers that find no room, of cancelled ones, and where the limit changes (R9, A24).
+// PolicyTests.swift - triggers that find no free slot or are cancelled, and changes of the limit (R9, A24).
 
 import Actions
 import Commands
@@ -62,7 +62,7 @@ import Testing
         await works.begun(1)
         let events = action.observeEvents { event in log.add("\(event.text) \(names[event.id]!)") }
         refusesOnce.withLock { $0 = true }
-        action.setLimit(3)  // for 1, which is refused, and 2; the slot of the former is for 3
+        action.setLimit(3)  // slots for 1, which is refused, and for 2; the slot of 1 goes to 3
         #expect(log.entries == ["rejected precondition 1", "started 2", "started 3"])
         await works.begun(3)
         for input in [0, 2, 3] { works.end(input, .success(input)) }
@@ -175,7 +175,7 @@ import Testing
             "work", when: .always,
             work: { input, _, context in
                 let value = try await works.run(input)
-                // The caller may have begun to wait only now: its cancel is on its way.
+                // The caller may only now have begun to wait; its cancellation can still be on its way.
                 return await eventually { context.isCancelled } ? -value : value
             })
         let call = Task { try await action(4) }
@@ -262,7 +262,7 @@ import Testing
         let events = action.observeEvents { event in
             switch event {
             case .started(let id): order.withLock { $0.append(id) }
-            // The other one ends while this end is told.
+            // The other execution ends while this end is being reported.
             case .finished(executions[0].id): _ = concurrently(1) { _ in executor.step() }
             default: break
             }
@@ -283,7 +283,7 @@ import Testing
             case .finished(first.id):
                 action.trigger(3)
                 action.trigger(4)
-            // Again and again, until the second has begun.
+            // Retried until the second execution has begun.
             case .rejected:
                 if refused.withLock({
                     $0 += 1; return $0
@@ -306,7 +306,7 @@ import Testing
         "Action: in a group the policy is reject", "ActionGroup: the limit is 0",
         "ActionGroup: it has at most 16 actions",
     ]) func `misuse stops the process with a sentence`(sentence: String) async {
-        // One process for each; the sentence says which.
+        // One process per kind of misuse; the sentence selects the kind.
         await #expect(processExitsWith: .failure) { [sentence] in
             switch sentence {
             case "Action: the limit is 0": _ = Action<Int, Int>(limit: 0) { $0 }

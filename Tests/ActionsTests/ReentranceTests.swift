@@ -136,7 +136,7 @@ import Testing
                 }
             }.reduce(0, +)
         }
-        // The last notices may be another thread's to tell.
+        // Another thread may still be delivering the last notices.
         let areTold = await eventually { told.withLock { $0 } == ran }
         #expect(ran > 0 && areTold)
         events.cancel()
@@ -167,7 +167,7 @@ import Testing
         let runs = Locked(0)
         let snapshots = action.observeSnapshots { snapshot in
             log.add(snapshot.text)
-            // At the edge where it is enabled again.
+            // On the transition back to enabled.
             if snapshot.isEnabled,
                 runs.withLock({
                     $0 += 1; return $0
@@ -245,7 +245,7 @@ import Testing
     @Test(.promises("R10"))
     func `R10: a loop that never settles is reported once, and lets go of the caller`() async {
         await restless(changesBefore: 0)
-        // The count begins with the loop, and again with an execution.
+        // The count starts with the loop, and restarts with an execution.
         await restless(changesBefore: 4_000)
         settlesNothingButWorks(.reject)
         settlesNothingButWorks(.coalesce)
@@ -270,10 +270,10 @@ import Testing
                 return rounds
             }
             if round == 2 { action.trigger(()) }
-            // The loop goes on until the caller is back, however long that takes.
+            // Keeps the loop going until the caller has returned, however long that takes.
             if round >= 4_000, hasReturned.withLock({ $0 }) { end.finish() } else { flag.set(!flag.value) }
         }
-        // The loop is not this thread's any more: it keeps its own work.
+        // Another thread runs the loop by now; this thread still runs its own work in place.
         let results = triggers(of: action)
         hasReturned.withLock { $0 = true }
         for await _ in ends {}
@@ -283,7 +283,7 @@ import Testing
         #expect(reports.entries.first?.contains("changed 1000 times in one go") == true)
     }
 
-    /// Whether each was refused, or had run on this thread, when the call returned.
+    /// Whether each trigger was refused, or had run on this thread, by the time the call returned.
     private func triggers(of action: Action<Void, UInt>) -> [Bool] {
         (0..<20).map { _ in
             guard let result = action.trigger(()).result else { return false }
@@ -291,7 +291,7 @@ import Testing
         }
     }
 
-    /// Somebody else changes what it reads as often as makes a loop restless, while its `started` is told.
+    /// While `started` is delivered, another thread changes the precondition's value often enough to make a loop restless.
     @Test(.promises("R4")) func `work in place runs in its trigger, though what is told before has no end`()
         async
     {
@@ -317,7 +317,7 @@ import Testing
         events.cancel()
     }
 
-    /// A loop in which the work runs now and then is not reported. In the same test: there is one sink.
+    /// A loop in which the work runs now and then is not reported. Part of the same test, because there is one sink.
     private func settlesNothingButWorks(_ policy: ActionPolicy) {
         let reports = Log()
         let flag = LiveValue(false)
@@ -346,7 +346,7 @@ import Testing
         loop.cancel()
     }
 
-    /// Each execution has waited for the one before.
+    /// Each execution has waited in line for its predecessor.
     private func worksFromTheLine() {
         let reports = Log(), flag = LiveValue(true), count = Locked(0)
         let action = Action<Void, Void>(

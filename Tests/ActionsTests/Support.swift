@@ -1,4 +1,4 @@
-// Support.swift - work that begins and ends when a test says so, and what was told, in order.
+// Support.swift - work that begins and ends under a test's control, and an ordered log of notifications.
 
 import Actions
 import Commands
@@ -13,15 +13,15 @@ struct TestError: Error, Equatable {
     var number = 0
 }
 
-/// A log of the messages told, in order.
+/// An ordered log of the messages delivered.
 typealias Log = CompositeOperationsTestSupport.Log<String>
 
-/// Work that has begun, and ends when it is told to.
+/// Work in flight; a test ends each call.
 final class Works: Sendable {
     typealias End = Result<Int, any Error>
 
     private struct State {
-        /// In the order in which they began.
+        /// In the order in which the calls began.
         var begun: [(input: Int, continuation: CheckedContinuation<End, Never>)] = []
         var count = 0
         var most = 0
@@ -31,9 +31,9 @@ final class Works: Sendable {
 
     private let state = Locked(State())
 
-    /// How many have begun so far.
+    /// The number of calls that have begun so far.
     var count: Int { state.withLock { $0.count } }
-    /// How many were under way at once.
+    /// The highest number of calls in flight at once.
     var most: Int { state.withLock { $0.most } }
 
     func run(_ input: Int) async throws -> Int {
@@ -53,7 +53,7 @@ final class Works: Sendable {
         return try end.get()
     }
 
-    /// Waits until so many have begun.
+    /// Waits until `count` calls have begun.
     func begun(_ count: Int) async {
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
@@ -64,7 +64,7 @@ final class Works: Sendable {
         }
     }
 
-    /// Ends the one with this input.
+    /// Ends the call with this input.
     func end(_ input: Int, _ end: End) {
         let continuation = state.withLock { state in
             state.begun.firstIndex { $0.input == input }.map { state.begun.remove(at: $0).continuation }

@@ -64,7 +64,7 @@ import Testing
             log.add("work")
             return input
         }
-        // An observer that is told in place keeps the work waiting.
+        // An observer that is notified in place delays the work.
         let events = action.observeEvents { event in if case .started = event { log.add("started") } }
         _ = try await action(1)
         #expect(log.take() == ["started", "work"])
@@ -78,7 +78,7 @@ import Testing
             return input
         }
         let execution = action.trigger(1)
-        action.facade.trigger(2)  // finds no room
+        action.facade.trigger(2)  // no slot is free
         #expect(log.entries == [] && action.snapshot.isExecuting)
         executor.runAll()
         #expect(await execution.outcome.text == "finished 1")
@@ -129,7 +129,7 @@ import Testing
         let precondition = Precondition(
             source,
             where: { value in
-                // Somebody else changes it, and is told of that, before this answer is used.
+                // The value is changed, and the change delivered, before this answer is used.
                 if value == 1 { source.set(2) }
                 return value < 2
             })
@@ -236,7 +236,7 @@ import Testing
         kept.withLock { $0 }?.yield(4)
         #expect(log.take() == ["started", "value 0", "value 1", "value 2", "value 99", "finished"])
         #expect(kept.withLock { $0 }?.id == execution.id)
-        kept.withLock { $0 = nil }  // it holds the action, and this its work
+        kept.withLock { $0 = nil }  // it retains the action, which retains its work
         withExtendedLifetime(events) {}
     }
 
@@ -252,7 +252,7 @@ import Testing
         _ = await execution?.outcome
         let second = action?.trigger(2)
         _ = await second?.outcome
-        // The executions share what the action is made of.
+        // The executions share the action's internal state, which outlives the action.
         action = nil
         var text: [String] = []
         var iterator = events.makeAsyncIterator()
@@ -315,14 +315,14 @@ import Testing
     }
 }
 
-/// Runs `body` on a thread of its own: it blocks.
+/// Runs `body` on a dedicated thread, because it blocks.
 func offThread<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
     await withCheckedContinuation { continuation in
         pthread_detach(startThread(for: "offThread") { continuation.resume(returning: body()) })
     }
 }
 
-/// 1, 2, 3, whoever is cancelled; tells when nobody reads any more.
+/// Yields 1, 2, 3, regardless of cancellation. Ends the stream `end` when its iterator is deallocated.
 private struct Numbers: AsyncSequence, Sendable {
     let end: AsyncStream<Never>.Continuation
 

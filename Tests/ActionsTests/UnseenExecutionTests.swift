@@ -1,4 +1,4 @@
-// UnseenExecutionTests - an execution that failed, and at which nobody has looked, is told when it goes.
+// UnseenExecutionTests - a failed execution whose failure nobody has looked at is reported when it is deallocated.
 
 import Actions
 import CompositeOperationsTestSupport
@@ -26,7 +26,7 @@ import Testing
                     way == .task
                     ? Action<Int, Void>("failing", work: work)
                     : Action<Int, Void>("failing", when: .always, inline: { input, _ in try work(input) })
-                // Nobody is told of failures by these.
+                // Snapshot observers are not notified of failures.
                 let snapshots = way == .watched ? action.observeSnapshots { _ in } : nil
                 let events = look == .events ? action.observeEvents { _ in } : nil
                 let failures = look == .failures ? action.facade.observeFailures(on: .inline) { _ in } : nil
@@ -90,7 +90,7 @@ import Testing
             try #require(heard.take().count == 1)
             during.withLock { $0 = nil }
             try #require(try await told.areOf([], TestError(number: 0)))
-            let id = action.trigger(2).id  // nobody watches any more
+            let id = action.trigger(2).id  // no observer any more
             try #require(
                 try await told.areOf(["execution \(id) of \(action.id)"], TestError(number: 2)))
         }

@@ -18,7 +18,7 @@ struct GateTests {
         for tenant in tenants { for _ in 0..<2_000 { try tenant.submit { order.add(tenant.weight) } } }
         #expect(held.gate.waiting == 6_000)
         try await held.end()
-        // While all of them wait.
+        // Only the turns taken while every tenant has requests waiting.
         let turns = order.entries.prefix(2_000)
         for (weight, share) in [(1, 200.0), (2, 400), (7, 1_400)] {
             let turns = Double(turns.count { $0 == weight })

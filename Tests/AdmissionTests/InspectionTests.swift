@@ -1,4 +1,4 @@
-// InspectionTests - gates in dumps. In processes of their own: whether something is kept for dumps is one switch.
+// InspectionTests - gates in dumps. Each test has its own process, because inspection is switched on for a whole process.
 
 import Admission
 import CompositeOperationsTestSupport

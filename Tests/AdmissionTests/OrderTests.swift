@@ -8,7 +8,7 @@ import Testing
 @testable import Admission
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OrderTests {
-    /// The turns of flows that wait all the time, with costs that are drawn from `costs`.
+    /// The turns of flows that always have requests waiting; the costs are drawn from `costs`.
     private func turns(_ weights: [Int], _ count: Int, from start: UInt64 = 0, costs: [Int] = [1])
         -> [(number: Int, cost: Int)]
     {
@@ -28,7 +28,7 @@ import Testing
             let ten = turns[first..<first + 10]
             #expect((0..<3).map { number in ten.count { $0 == number } } == [1, 2, 7])
         }
-        // The turns of the heaviest never come seven in a row.
+        // The heaviest flow does not get its seven turns in a row.
         #expect(turns.split { $0 != 2 }.map(\.count).max()! <= 5)
     }
 
@@ -111,9 +111,9 @@ import Testing
         order.wait(one)
         order.wait(other)
         order.take(one, cost: 10)
-        order.correct(one, by: -9)  // it was 1
+        order.correct(one, by: -9)  // the actual cost was 1
         order.take(other, cost: 1)
-        order.correct(other, by: 49)  // it was 50
+        order.correct(other, by: 49)  // the actual cost was 50
         let turns = (0..<49).map { _ in
             let number = order.next!
             order.take(number, cost: 1)
@@ -139,7 +139,7 @@ import Testing
         #expect(turns.count { $0 == 0 } == 2_999)
     }
 
-    /// Beside a list that is searched.
+    /// Compared with a list that is searched linearly.
     @Test func `the heap is the least of all that wait, whatever comes and goes`() async {
         let steps = Generator.zip(.int(in: 0...5), .int(in: 0...1_000)).array(count: 0...200)
         await forAll(steps, cases: 200) { steps in

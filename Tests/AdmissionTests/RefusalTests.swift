@@ -1,4 +1,4 @@
-// RefusalTests - what does not begin: limits, deadlines, cancellations, ends.
+// RefusalTests - requests that do not begin: limits, deadlines, cancellations, closing.
 
 import CompositeOperationsTestSupport
 import PropertyTesting
@@ -107,7 +107,7 @@ struct RefusalTests {
         } catch let refusal as Refusal {
             #expect(refusal.reason == .expired)
         }
-        #expect(held.gate.running == 1)  // the slot is held still
+        #expect(held.gate.running == 1)  // the slot is still held
         #expect(tenant.figures.expired == 2)
         try await held.end()
         #expect(told.entries == [.expired])
@@ -139,7 +139,7 @@ struct RefusalTests {
         #expect(left?.timer != nil)
         held.letGo()
         await held.gate.idle()
-        // The timer would keep it.
+        // A leftover timer would retain the request.
         #expect(await eventually { left == nil })
         try await held.end()
     }
@@ -155,7 +155,8 @@ struct RefusalTests {
     {
         let held = try HeldGate()
         let tenant = held.gate.tenant("urgent")
-        // So it is known what a turn takes: the slot is held until the deadline of another one is over.
+        // The gate has to learn how long a turn takes: the slot is held until another request's
+        // deadline has passed.
         await #expect(throws: Refusal.self) {
             try await tenant.run(startingBy: .now + .milliseconds(100)) { recordStart() }
         }
@@ -277,7 +278,7 @@ struct RefusalTests {
         await AdmissionGate().idle()
     }
 
-    /// Each is refused in turn, on one stack.
+    /// The requests are refused one after another, on the same stack.
     @Test(arguments: [Scheduler.ShutdownPolicy.drain, .cancelPending])
     func `what waits when the scheduler is shut down is refused, or runs`(policy: Scheduler.ShutdownPolicy)
         async throws
@@ -304,7 +305,8 @@ struct RefusalTests {
         #expect(await eventually { (try? scheduler.submit {}) == nil })
         held.open()
         try await end
-        // All have been told when the shutdown returns: by the worker that it waits for.
+        // The worker that the shutdown waits for has notified all of them by the time the shutdown
+        // returns.
         #expect(ran.value + refused.value == count)
         #expect(gate.waiting == 0)
         #expect(gate.running == 0)
@@ -320,7 +322,7 @@ struct RefusalTests {
 
     enum Outcome: Hashable { case ran, cancelled, refused(Refusal.Reason) }
 
-    /// Each request has one answer, and the figures are what the callers have counted.
+    /// Each request gets exactly one answer, and the figures match the callers' counts.
     @Test(arguments: [AdmissionGate.Charging.operations, .time])
     func `nothing is lost, and everything is counted`(charging: AdmissionGate.Charging) async throws {
         for round in 0..<scaled(20) {

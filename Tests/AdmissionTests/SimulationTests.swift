@@ -1,4 +1,4 @@
-// SimulationTests - the state of a gate in simulated time: what holds of it does not depend on this machine.
+// SimulationTests - the state of a gate in simulated time, so that the results do not depend on this machine.
 
 @_spi(Faces) import CompositeOperationsBasics
 import CompositeOperationsTestSupport
@@ -10,16 +10,16 @@ import Testing
 @testable import Admission
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SimulationTests {
-    /// Slots that serve, callers who come, and a clock that jumps from one event to the next.
+    /// Slots that serve, callers that arrive, and a clock that jumps from one event to the next.
     struct Simulation {
         var state: GateState
         let tenants: [Tenant]
         var random: SplitMix64
         private(set) var now_ns: UInt64 = 0
-        /// When what runs ends.
+        /// The end times of the running requests.
         private var ends: [(at_ns: UInt64, request: Request)] = []
         private(set) var refusals: [Refusal.Reason: Int] = [:]
-        /// The greatest number of starts between the question and the start of a request, of each tenant.
+        /// For each tenant, the greatest number of starts between the arrival and the start of a request.
         private(set) var startsUntil: [Int: Int] = [:]
         private var starts = 0
         private var startsAtAsking: [ObjectIdentifier: Int] = [:]
@@ -39,7 +39,7 @@ import Testing
             return UInt64(-mean_ns * Double.log(1 - uniform))
         }
 
-        /// The time until what comes next ends, or until `limit`.
+        /// Advances the clock to `limit_ns`, and processes the ends on the way.
         mutating func advance(to limit_ns: UInt64, service: (inout Simulation, Request) -> UInt64) {
             while let first = ends.indices.min(by: { ends[$0].at_ns < ends[$1].at_ns }),
                 ends[first].at_ns <= limit_ns
@@ -118,7 +118,7 @@ import Testing
             while simulation.state[3].figures.waiting > 0 {
                 simulation.advance(to: simulation.now_ns + 1_000_000, service: service)
             }
-            // So that it has had no more than its share.
+            // Leaves enough time for the tenant to have had no more than its share.
             simulation.advance(to: simulation.now_ns + 11_000_000, service: service)
             simulation.ask(3, service: service)
         }
@@ -148,7 +148,7 @@ import Testing
         #expect(last === requests[999])
     }
 
-    /// Callers come twice as fast as they can be served, each with a deadline.
+    /// Requests arrive at twice the rate of service, each with a deadline.
     @Test(arguments: [1, 2, 8], [1, 2, 3] as [UInt64])
     func `at twice the capacity those who are let in keep their deadlines`(width: Int, seed: UInt64) {
         var simulation = Simulation(width: width, weights: [1, 2, 7], seed: seed)
@@ -166,11 +166,11 @@ import Testing
         let late = figures.reduce(0) { $0 + $1.late }
         #expect(started + expired + late == 40_000)
         #expect(Double(started) >= 0.99 * Double(started + expired))
-        // The lightest, too, for which the others make the most difference.
+        // Also for the lightest tenant, which the others affect most.
         for figures in figures {
             #expect(Double(figures.started) >= 0.985 * Double(figures.started + figures.expired))
         }
-        // And the slots are used: what was refused would not have found time.
+        // The slots stay in use: the refused requests could not have been served in time.
         #expect(started > 18_000)
         #expect(late > 15_000)
     }

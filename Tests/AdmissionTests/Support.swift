@@ -1,4 +1,4 @@
-// Support - what the tests of admission share.
+// Support - helpers shared by the tests of admission.
 
 import Admission
 import CompositeOperationsTestSupport
@@ -10,7 +10,7 @@ extension Double {
     static func log(_ value: Double) -> Double { Glibc.log(value) }
 }
 
-/// A gate on a scheduler of its own, one of whose slots is held until it is let go.
+/// A gate on its own scheduler, with one slot held until it is released.
 struct HeldGate {
     let scheduler: Scheduler
     let gate: AdmissionGate
@@ -35,7 +35,7 @@ struct HeldGate {
 
     func letGo() { held.open() }
 
-    /// Lets go, waits until nothing waits or runs, and ends the scheduler.
+    /// Releases the slot, waits until the gate is idle, and shuts the scheduler down.
     func end() async throws {
         letGo()
         await gate.idle()
@@ -44,7 +44,7 @@ struct HeldGate {
 }
 
 extension TenantFigures {
-    /// Whether nothing is lost.
+    /// Whether every request is accounted for.
     var addUp: Bool { asked == started + waiting + refused + cancelled && started == ended + running }
 }
 

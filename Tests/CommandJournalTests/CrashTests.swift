@@ -1,5 +1,5 @@
-// Real crashes: a program that works with a journal is killed, in its commands, its undos, its recovery and its replays, and
-// what is left has to agree each time. Scripts/journal-crashes kills it more often.
+// Real crashes: a program that uses a journal is killed during commands, undos, recovery and replays, and the state that is
+// left must be consistent each time. Scripts/journal-crashes kills it more often.
 
 import CompositeOperationsTestSupport
 import Foundation
@@ -8,7 +8,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// The program, which is beside the tests.
+/// The program, which is built next to the tests.
 final class JournalCrash: Sendable {
     private let process: pid_t
     private let output: Int32
@@ -45,7 +45,7 @@ final class JournalCrash: Sendable {
         return JournalCrash(process: process, output: ends[0])
     }
 
-    /// nil: it has ended.
+    /// Returns nil when the program has ended.
     func nextByte() -> UInt8? {
         var byte: UInt8 = 0
         return read(output, &byte, 1) == 1 ? byte : nil
@@ -56,7 +56,7 @@ final class JournalCrash: Sendable {
         _ = wait()
     }
 
-    /// - Returns: what it printed, and its status.
+    /// - Returns: the program's output and exit status.
     func wait() -> (String, Int32) {
         var bytes: [UInt8] = []
         while let byte = nextByte() { bytes.append(byte) }

@@ -1,4 +1,4 @@
-// Commands in doubt, without a key; compensation; and data that cannot be written down.
+// Commands in doubt, without a key; compensation; and data that cannot be encoded.
 
 import CommandJournal
 import Commands
@@ -43,9 +43,9 @@ struct DoubtTests {
             #expect(doubt.member == 1 && doubt.type == "work" && !doubt.isUndo)
         }
         #expect(receiver.log == log && store.records.count == size)
-        // Everything else goes on.
+        // Everything else still works.
         #expect(try await journal.execute(Work(receiver: receiver.id, run: 2, number: 3)) == 3)
-        // Its keys are in doubt, as its run is.
+        // The run is in doubt, and so are its keys.
         let first = works(receiver, keys: [true])[0]
         guard
             case JournalError.keyInDoubt("work 1.0")? = await thrown({ _ = try await journal.execute(first) })
@@ -85,7 +85,7 @@ struct DoubtTests {
                 Issue.record("nobody knows what became of it")
                 return
             }
-            // Another process, which cannot tell either, and one that can.
+            // Another process that cannot determine the outcome either, and one that can.
             let second = try await journal(MemoryStore(store.records))
             let doubtful = try await second.recover()
             #expect(doubtful.runs.isEmpty && doubtful.inDoubt.map(\.type) == ["call"])
@@ -115,7 +115,7 @@ struct DoubtTests {
             } else {
                 try await first.execute(allOrNothing: works(receiver, keys: [true]) + [call])
             }
-            // Its effect is there; then the process dies, and its receiver cannot be reached.
+            // The effect is in place; then the process dies, and the receiver cannot be reached.
             let begun = try #require(store.records.lastIndex { $0.phase == .begun })
             let open = MemoryStore(Array(store.records.prefix(begun + 1)))
             failure.withLock { $0 = TestError(number: 1) }
@@ -180,7 +180,7 @@ struct DoubtTests {
         let report = try await journal.recover()
         #expect(report.inDoubt.map(\.isUndo) == [true] && report.runs.isEmpty)
         #expect(receiver.log == log)
-        // Somebody says that it is over: the rest is taken back.
+        // The caller declares the undo over; the remaining members are compensated.
         let settled = try await journal.recover { _ in .over }
         #expect(settled.runs.map(\.outcome) == [.rolledBack] && settled.inDoubt.isEmpty)
         #expect(store.records.suffix(4).map(\.tag) == ["undone 1", "undoing 0", "undone 0", "ended"])
@@ -193,7 +193,7 @@ struct DoubtTests {
             let receiver = Receiver()
             defer { receiver.forget() }
             let store = try await cut(works(receiver, keys: [true, false, true]), after: "begun 1")
-            // As if it had not happened.
+            // As if the effect had not happened.
             receiver.state.withLock { state in
                 state.live.removeAll { $0.number > 0 }
                 state.effects = [WorkID(run: 1, number: 0): 1]
@@ -269,7 +269,7 @@ struct DoubtTests {
             }
             throw TestError()
         }
-        // Nothing refers to data from here on: pointers to it have marks, and a search for leaks does not see them.
+        // Drops the last reference to `Data`: pointers to it carry tag bits, which a leak checker does not follow.
         defer { call.forget() }
         #expect(await thrown { _ = try await journal.execute(call) } is TestError)
         #expect(log.withLock { $0 } == ["part", "begun 0"])
@@ -314,7 +314,7 @@ struct DoubtTests {
             parts: Parts, isAlone: Bool
         ) async throws
     {
-        if parts == .failOnce && isAlone { return }  // nobody tries again
+        if parts == .failOnce && isAlone { return }  // there is no second try
         let receiver = Receiver()
         defer { receiver.forget() }
         let (store, call) = (MemoryStore(), parts.call())
@@ -362,11 +362,11 @@ struct DoubtTests {
         }
     }
 
-    /// Gives what cannot be encoded.
+    /// A command whose output cannot be encoded.
     struct Unwritable: JournaledCommand {
         static let journalName = "unwritable"
         let receiver: Int
-        /// Whether it waits for a stubborn one to have begun.
+        /// Whether it first waits until a `Stubborn` command has begun.
         var waits = false
         var idempotencyKey: String? { "unwritable" }
         func perform(_ context: CommandContext) async throws -> Performed<Double, Int> {
@@ -406,7 +406,7 @@ struct DoubtTests {
         }
         #expect((error as? TransactionFailure)?.cause is EncodingError)
         #expect(other.live.isEmpty && other.complaints == [])
-        // Cut after every record: whatever happened, nothing of it remains. (Nothing was done, where it was not begun.)
+        // Cut after every record: whatever happened, no effect remains. (Where the command was not begun, nothing was done.)
         for count in 6..<runs.records.count {
             let receiver = Receiver()
             defer { receiver.forget() }
@@ -417,7 +417,7 @@ struct DoubtTests {
         #expect(other.live.isEmpty && other.complaints == [])
     }
 
-    /// Goes on when it is told to; its undo throws.
+    /// A command that proceeds when a test lets it, and whose undo throws.
     struct Stubborn: JournaledCommand {
         static let journalName = "stubborn"
         static let begun = Mail<Void>()
@@ -443,7 +443,8 @@ struct DoubtTests {
         let store = MemoryStore(beforeLook: { _ in crowd.look() })
         let journal = try await CommandJournal(types + [Unwritable.self, Stubborn.self]) { store }
         let isDone = Mail<Void>()
-        // The first gives what cannot be written down; the second is done after it, its undo fails, and that stops the rest.
+        // The first command's output cannot be encoded. The second is done after it; its undo fails, and that stops the
+        // compensation.
         let options = TransactionOptions(
             order: .parallel(limit: 2), compensation: .stopOnFailure, mapError: { _ in Mapped() },
             observer: { if case .finished(member: 0) = $0 { isDone.send(()) } })
@@ -453,7 +454,7 @@ struct DoubtTests {
                 allOrNothing: [first, Stubborn(), Call()], key: "open", options: options)
         }
         await isDone.next()
-        // They wait for its end, and are told what it left, all at once.
+        // The callers wait for the run's end, and all learn at once what it left in doubt.
         let (count, inDoubt) = (100, Count())
         let jobs = await crowd.run(count) {
             let error = await thrown { _ = try await journal.execute(first) }
@@ -472,7 +473,7 @@ struct DoubtTests {
             Issue.record("a run that has not ended gave an output")
             return
         }
-        for _ in 0..<2 { Stubborn.begun.send(()) }  // it is begun again twice, for its proof
+        for _ in 0..<2 { Stubborn.begun.send(()) }  // begun twice more, to obtain its proof
         let report = try await journal.recover()
         #expect(report.runs.map(\.outcome) == [.incomplete] && report.inDoubt.isEmpty)
         #expect(receiver.live.isEmpty && receiver.complaints == [])
@@ -481,10 +482,10 @@ struct DoubtTests {
         #expect(store.records.last?.tag == "ended")
     }
 
-    /// Gives what cannot be encoded, and counts how often it does.
+    /// A command whose output cannot be encoded, and that counts its runs.
     struct Odd: JournaledCommand {
         static let journalName = "odd"
-        /// By name, since tests run at the same time.
+        /// By name, because tests run concurrently.
         static let counts = Locked<[String: Int]>([:])
         var name = ""
         var hasKey = false
@@ -529,7 +530,7 @@ struct DoubtTests {
         #expect(first == 5)
     }
 
-    /// The records of a run, as they are written when these come after its acceptance.
+    /// The records of a run: its acceptance, followed by `phases`.
     private func records(_ members: [any JournaledCommand], _ phases: [(JournalRecord.Phase, Int)])
         async throws
         -> [JournalRecord]
@@ -592,7 +593,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J4")) func `J4: what a recovery leaves open is in its report`() async throws {
-        // Both lack a proof; the undo of the second one throws, and that stops the rest.
+        // Both lack a proof. The undo of the second throws, and that stops the compensation.
         let open = try await records(
             [Odd(hasKey: true), Odd(hasKey: true, failsToUndo: true), Call()], [(.begun, 0), (.begun, 1)])
         let journal = try await CommandJournal(types + [Odd.self]) { MemoryStore(open) }
@@ -621,7 +622,8 @@ struct DoubtTests {
             let report = try await journal(store).recover()
             #expect(report.runs.map(\.outcome) == [.rolledBack] && report.inDoubt.isEmpty)
             #expect(receiver.live.isEmpty && receiver.complaints == [])
-            // Each is being undone again, before it is begun again; one that fails does not keep the other one so.
+            // Each member is recorded as undoing again before it is begun again. If one fails, the other is settled all the
+            // same.
             let tags = store.records.dropFirst(open.count).map(\.tag)
             let settled = ["undoing 0", fails ? "failed 0" : "done 0", "undoing 1", "done 1"]
             #expect(Array(tags.prefix(4)) == settled)
@@ -637,7 +639,7 @@ struct DoubtTests {
         let works = plans.enumerated().map { Work(receiver: receiver.id, run: 1, number: $0, plan: $1) }
         let whole = MemoryStore()
         _ = await thrown { try await journal(whole).execute(allOrNothing: works) }
-        // As three at a time leave it.
+        // The records that three members in parallel would leave.
         var log = JournalLog()
         var records = Array(whole.records.prefix(4))
         for record in records { try log.apply(record) }
@@ -723,7 +725,7 @@ struct DoubtTests {
             }
             #expect(report.runs.map(\.number) == [1] && report.runs.map(\.outcome) == [.finished])
             if isCancelled { #expect(cause is CancellationError) } else { #expect("\(cause)".contains("28")) }
-            // Another one goes on from there.
+            // Another journal continues from there.
             let next = try await CommandJournalTests.journal(MemoryStore(store.records))
             #expect(try await next.recover { _ in .again }.runs.map(\.number) == [4])
         }

@@ -1,4 +1,4 @@
-// Keys: one piece of work, whatever happens.
+// Keys: one key is one piece of work, whatever happens.
 
 import CommandJournal
 import Commands
@@ -20,7 +20,7 @@ struct KeyTests {
         let size = store.records.count
         #expect(try await journal.execute(work) == 7)
         #expect(receiver.log == ["do 1.7"] && store.records.count == size)
-        // As in another process.
+        // As another process would see it.
         let later = try await CommandJournalTests.journal(MemoryStore(store.records))
         #expect(try await later.execute(work) == 7)
         #expect(receiver.log == ["do 1.7"])
@@ -206,7 +206,7 @@ struct KeyTests {
             Issue.record("\(String(describing: taken))")
             return
         }
-        // By itself, this command counts as done.
+        // Executed on its own, this command counts as done.
         #expect(try await journal.execute(works[1]) == 1)
         #expect(receiver.log.count == 3)
 
@@ -384,7 +384,7 @@ struct KeyTests {
         let (looking, goesOn) = (Mail<Void>(), Gate())
         let looks = Count()
         let store = MemoryStore(beforeLook: { _ in
-            guard looks.add() == 3 else { return }  // for the run, for the first member, for the second
+            guard looks.add() == 3 else { return }  // look-ups of the run, its first member, its second
             looking.send(())
             goesOn.wait()
         })
@@ -424,7 +424,7 @@ struct KeyTests {
         let errors = Locked<[any Error]>([])
         let inner = Call(key: "key")
         let hasBegun = Mail<Bool>()
-        // With the outer call's key the inner call would wait for itself.
+        // Under the outer call's key, the inner call would wait for itself.
         let outer = Call(key: "key") { _ in
             for key in ["key", "another"] {
                 let error = await thrown { _ = try await journal.execute(Call(key: key)) }
@@ -446,7 +446,7 @@ struct KeyTests {
                 return
             }
         }
-        // Nothing was recorded of the refused calls.
+        // The refused calls left no record.
         guard case JournalError.keyConflict? = await thrown({ _ = try await journal.execute(inner) }) else {
             Issue.record("the key was not that of the outer one")
             return

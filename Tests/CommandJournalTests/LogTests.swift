@@ -1,4 +1,4 @@
-// The pure part: what records may follow which, and how it is found that one is not as it was written.
+// The pure part: which records may follow which, and how an altered record is detected.
 
 import CommandJournal
 import CompositeOperationsTestSupport
@@ -9,8 +9,8 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct LogTests {
-    /// Tells whether a member may have this history: b(egun), d(one), f(ailed), u(ndoing), v: undone, x: the undo failed. A member is
-    /// begun once. It is done, or fails, once; also in the middle of an undo that lacks the proof. It is undone once, at the end.
+    /// Whether a member may have this history: b(egun), d(one), f(ailed), u(ndoing), v: undone, x: the undo failed. A member is begun
+    /// once. It is done, or fails, once, possibly during an undo that lacks the proof. It is undone once, at the end.
     private static func isLegal(_ history: String) -> Bool {
         let undoes = "(u+x)*"
         let untilProof = "b\(undoes)(u+)?"
@@ -124,7 +124,7 @@ struct LogTests {
         }
         var log = JournalLog()
         #expect(throws: JournalCorruption.self) { try log.apply(records[1]) }
-        // Two fields whose bytes are divided otherwise.
+        // The same bytes, divided differently between two fields.
         let (one, other) = (
             JournalRecord(.ended, type: "ab", key: "c"), JournalRecord(.ended, type: "a", key: "bc")
         )

@@ -1,15 +1,15 @@
-// The duties of a recovery, stated a second time: from the records alone, as simply as possible, and not as the library states them.
+// The duties of a recovery, specified independently of the library: from the records alone, as simply as possible.
 
 import CommandJournal
 import Foundation
 
 /// The meaning of a sequence of records, and the results that must follow.
 struct Prediction {
-    /// A member: what it is, and what the records say of it last.
+    /// A member: its work, and its last phase in the records.
     struct Member {
         let work: Work
         var phase: JournalRecord.Phase?
-        /// Whether its effect is there.
+        /// Whether its effect is in place.
         var isThere = false
         var isInDoubt: Bool { phase == .begun || phase == .undoing }
         /// Whether it may be begun again.
@@ -22,7 +22,7 @@ struct Prediction {
         var isAccepted = false
         var isSingle = false
         var isEnded = false
-        /// How a recovery ends it.
+        /// The outcome that a recovery gives it.
         var outcome: JournalOutcome?
         var members: [Member] = []
         /// The members that were done, in that order.
@@ -33,7 +33,7 @@ struct Prediction {
 
     private(set) var runs: [Run] = []
 
-    /// - Parameter happened: whether what is in doubt happened.
+    /// - Parameter happened: whether the work in doubt took effect.
     init(_ records: [JournalRecord], happened: Bool) {
         for record in records {
             if runs.last.map({ $0.number < record.run }) ?? true { runs.append(Run(number: record.run)) }
@@ -123,7 +123,7 @@ struct Prediction {
         }
     }
 
-    /// Returns the effects that are there after a recovery.
+    /// Returns the effects that are in place after a recovery.
     func effects(resumes: Bool) -> Set<WorkID> {
         Set(recovered(resumes: resumes).flatMap { $0.members.filter(\.isThere).map(\.work.id) })
     }
@@ -138,13 +138,13 @@ struct Prediction {
             return fails ? .failed : .finished
         }
         if run.members.allSatisfy({ $0.phase == .done }) { return .finished }
-        // Members that were begun are done, except those that fail.
+        // Members that were begun count as done, except those that fail.
         func fails(_ index: Int) -> Bool {
             run.members[index].work.plan.fails && run.members[index].phase != .done
         }
         var done = run.begun.filter { !fails($0) }
         if !isBad, resumes, !run.begun.contains(where: fails) {
-            // Then the others, up to one that fails.
+            // Then the remaining members, up to the first that fails.
             let others = run.members.indices.filter { !run.begun.contains($0) }
             done += others.prefix { !fails($0) }
             if done.count == run.members.count {

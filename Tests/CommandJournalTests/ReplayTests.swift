@@ -1,4 +1,4 @@
-// Doing again what was done.
+// Replays: redoing what was done.
 
 import CommandJournal
 import Commands
@@ -29,7 +29,7 @@ struct ReplayTests {
     {
         let receiver = Receiver()
         defer { receiver.forget() }
-        // More than it reads at a time.
+        // More records than a replay reads at a time.
         let store = try await filled(receiver, count: 400)
         let live = receiver.live
         #expect(live.count > 500)
@@ -141,7 +141,7 @@ struct ReplayTests {
         }
         func undo(_ undo: Nothing, _ context: CommandContext) async throws {}
 
-        /// Cannot be written down if it has a text.
+        /// Cannot be encoded if it has a text.
         struct Result: Codable, Sendable {
             var text = ""
             func encode(to encoder: any Encoder) throws {
@@ -152,7 +152,7 @@ struct ReplayTests {
         }
     }
 
-    /// Later versions, which cannot read it.
+    /// Later versions, which cannot decode the first.
     struct OrderOfKind: JournaledCommand {
         static let journalName = "order"
         enum Kind: String, Codable { case none }
@@ -228,7 +228,7 @@ struct ReplayTests {
             _ = try await journal.execute(Work(receiver: receiver.id, run: 2, number: 0))
             #expect(receiver.log == ["do 1.0", "do 2.0"])
             #expect(try await journal.recover(undecodable: .park).parked.map(\.number) == [1])
-            // The run is there for a journal that can read it.
+            // The parked run is there for a journal that can decode it.
             let next = try await CommandJournalTests.journal(MemoryStore(parked.records))
             #expect(try await next.recover().runs.map(\.outcome) == [.finished])
 
@@ -311,7 +311,7 @@ struct ReplayTests {
         }
     }
 
-    /// Its key is not part of its encoding.
+    /// A command whose key is not part of its encoding.
     struct Forgetful: JournaledCommand {
         static let journalName = "forgetful"
         private static let last = Locked(0)

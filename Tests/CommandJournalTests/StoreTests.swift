@@ -1,4 +1,4 @@
-// The file: whose it is, of which version, and what is at its end.
+// The file: its owner, its version, and its end.
 
 import CommandJournal
 import Commands
@@ -20,7 +20,7 @@ struct StoreTests {
         await journal.close()
     }
 
-    /// Works on a file as anybody can.
+    /// Modifies the file from outside, as any process can.
     private func change(_ path: String, _ sql: String) throws {
         let queue = try DatabaseQueue(path: path)
         try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
@@ -37,7 +37,7 @@ struct StoreTests {
         #expect(try await journal.execute(Work(receiver: receiver.id, run: 1, number: 0)) == 0)
         #expect(receiver.log == ["do 0.0", "do 1.0"])
         await journal.close()
-        // Every field comes back.
+        // Every field survives the round trip.
         let store = try SQLiteStore(path: folder.file("fields"))
         var record = JournalRecord(
             .done, run: 5, member: 2, type: "t", key: "k", payload: Data([0, 255]), proof: Data())
@@ -67,7 +67,7 @@ struct StoreTests {
         try change(path, "UPDATE record SET payload = x'00' WHERE sequence = 10")
         let journal = try await CommandJournal(path: path, types: types)
         #expect(journal.dropped == [10])
-        // The end of the run went with it.
+        // The dropped record was the end of the run.
         let report = try await journal.recover()
         #expect(report.runs.map(\.outcome) == [.finished])
         await journal.close()
@@ -126,7 +126,8 @@ struct StoreTests {
         }
     }
 
-    /// Returns the files that a process leaves when it is killed with a journal open, by the ends of their names.
+    /// Returns the files left by a process that is killed with a journal open, keyed by the suffixes of their
+    /// names.
     private func left(_ path: String, _ receiver: Receiver, runs: Int) async throws -> [String: Data] {
         let journal = try await CommandJournal(path: path, types: types)
         for run in 0..<runs {
@@ -171,7 +172,7 @@ struct StoreTests {
             #expect(journal.dropped == Array(stride(from: count + 1, through: 60, by: 1)), "\(number)")
             if count < 60 { losses += 1 }
             #expect((number > 0) || count == 60)
-            // The numbers of what was lost are those of what comes now.
+            // New records reuse the numbers of the lost ones.
             _ = try await journal.recover()
             _ = try await journal.execute(Work(receiver: receiver.id, run: 100 + number, number: 0))
             await journal.close()
@@ -204,13 +205,13 @@ struct StoreTests {
             let made = try Data(contentsOf: URL(fileURLWithPath: folder.file(name) + "-anchor"))
             #expect(made == whole["-anchor"], "\(name)")
         }
-        // A journal that is new has nothing to lose, whatever was there.
+        // A new journal has nothing to lose, whatever anchor is there.
         let new = folder.file("new")
         try put(["-anchor": whole["-anchor"]!], new)
         let journal = try await CommandJournal(path: new, types: types)
         #expect(journal.dropped.isEmpty)
         await journal.close()
-        // The same number, and another record.
+        // An anchor with the same number, but of another record.
         let other = folder.file("other")
         var files = whole
         let anchor = JournalAnchor(sequence: 5, checksum: 7)
@@ -431,7 +432,7 @@ struct StoreTests {
         let files = FileManager.default
         let (path, link, shared) = (folder.file(), folder.file("link"), folder.file("shared"))
         try files.createSymbolicLink(atPath: link, withDestinationPath: folder.file("behind"))
-        // The permissions of a file that is there are not the journal's to change.
+        // The journal must not change the permissions of an existing file.
         #expect(files.createFile(atPath: shared, contents: nil, attributes: [.posixPermissions: 0o640]))
         for (path, permissions) in [(path, 0o600), (link, 0o600), (shared, 0o640)] {
             let journal = try await CommandJournal(path: path, types: types)
@@ -488,7 +489,7 @@ struct StoreTests {
         await again.close()
     }
 
-    /// Is as large as it says, and gives as much.
+    /// A command of any size, whose output or error has the size `size`.
     struct Large: JournaledCommand {
         static let journalName = "large"
         static let undone = Locked<[String]>([])
@@ -535,9 +536,9 @@ struct StoreTests {
         defer { call.forget() }
         #expect(await isTooLarge { try await journal.execute(allOrNothing: [call, large]) })
         #expect(called.value == 0)
-        // Nothing of it has used up the key, and what fits exactly is written.
+        // The refused command did not use up the key, and a command that fits exactly is recorded.
         _ = try await journal.execute(Large(text: String(repeating: "f", count: 48_900), key: "key"))
-        // An output that is too large cannot be written down either: its command is taken back.
+        // An output that is too large cannot be recorded either: its command is undone.
         let giving = Large(text: "gives", size: 60_000)
         #expect(await isTooLarge { _ = try await journal.execute(giving) })
         #expect(Large.undone.withLock { $0 } == ["gives"])

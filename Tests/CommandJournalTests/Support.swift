@@ -1,4 +1,4 @@
-// Helpers shared by the tests of the journal: a store in memory, a receiver that looks at keys, commands for it.
+// Helpers shared by the tests of the journal: an in-memory store, a receiver that checks keys, and commands for it.
 
 import CommandJournal
 import Commands
@@ -14,7 +14,7 @@ struct TestError: Error, Equatable {
     var number = 0
 }
 
-/// Records in memory, which outlive the journal. It can be told to fail, and to wait.
+/// Records in memory, which outlive the journal. A test can make the store fail or wait.
 final class MemoryStore: JournalStore {
     private let storage: Locked<[JournalRecord]>
     private let sizes = Locked<[Int]>([])
@@ -36,7 +36,7 @@ final class MemoryStore: JournalStore {
     var path: String { "in memory" }
     var maximumSize: Int { .max }
     var records: [JournalRecord] { storage.withLock { $0 } }
-    /// How many records each commit had.
+    /// The number of records in each commit.
     var commits: [Int] { sizes.withLock { $0 } }
 
     func records(after sequence: Int64, limit: Int) -> [JournalRecord] {
@@ -47,7 +47,7 @@ final class MemoryStore: JournalStore {
 
     func place(ofKey key: String) -> KeyPlace? {
         beforeLook(key)
-        let same = records.first { $0.key?.utf8.elementsEqual(key.utf8) == true }  // as in a file
+        let same = records.first { $0.key?.utf8.elementsEqual(key.utf8) == true }  // bytewise, as in a file
         return same.map { KeyPlace(run: $0.run, member: $0.member) }
     }
 
@@ -94,10 +94,10 @@ struct WorkID: Hashable, Sendable {
     let number: Int
 }
 
-/// Does work, once for a key, and remembers what it did. Commands find it by a number, as they are encoded.
+/// Does work, once per key, and remembers it. Commands are encoded, so they refer to a receiver by its number.
 final class Receiver: Sendable {
     struct State {
-        /// The work that is there, in the order in which it was done.
+        /// The work in effect, in the order in which it was done.
         var live: [WorkID] = []
         var log: [String] = []
         /// The keys under which work was done, or undone.
@@ -105,7 +105,7 @@ final class Receiver: Sendable {
         var undoneKeys: Set<String> = []
         var effects: [WorkID: Int] = [:]
         var undone: [WorkID: Int] = [:]
-        /// The work that stays when its run is taken back.
+        /// The work that stays in effect when its run is rolled back.
         var sticky: Set<WorkID> = []
         var complaints: [String] = []
     }
@@ -115,7 +115,7 @@ final class Receiver: Sendable {
 
     let id = Receiver.last.add(1, ordering: .relaxed).newValue
     let state: Locked<State>
-    /// Whether it looks at the order of undos.
+    /// Whether the receiver checks the order of undos.
     let watchesOrder: Bool
 
     init(_ state: State = State(), watchesOrder: Bool = true) {
@@ -126,7 +126,7 @@ final class Receiver: Sendable {
 
     static subscript(id: Int) -> Receiver { all.withLock { $0[id]! } }
 
-    /// Forgets it; commands that name it stop the process.
+    /// Unregisters the receiver. A command that names it afterwards stops the process.
     func forget() { Self.all.withLock { $0[id] = nil } }
 
     var live: [WorkID] { state.withLock { $0.live } }
@@ -198,7 +198,7 @@ struct Plan: Codable, Hashable, Sendable {
     }
 }
 
-/// Work at a receiver, as it is planned.
+/// Work at a receiver, which behaves as planned.
 struct Work: JournaledCommand, Hashable {
     static let journalName = "work"
 
@@ -246,7 +246,7 @@ struct Call: JournaledCommand {
         Self.bodies.withLock { [id] bodies in bodies[id] = body }
     }
 
-    /// Lets the closure go; who calls it then stops the process.
+    /// Releases the closure. Calling it afterwards stops the process.
     func forget() { Self.bodies.withLock { $0[id] = nil } }
 
     func perform(_ context: CommandContext) async throws -> Performed<Nothing, Nothing> {
@@ -266,7 +266,7 @@ func journal(_ store: MemoryStore, _ types: [any JournaledCommand.Type] = types)
     try await CommandJournal(types) { store }
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed with the test.
 final class Folder: Sendable {
     let path: String
 
@@ -281,10 +281,10 @@ final class Folder: Sendable {
     func file(_ name: String = "a.journal") -> String { "\(path)/\(name)" }
 }
 
-/// Runs jobs when it is told to, on the thread that tells it.
+/// Runs jobs on request, on the requesting thread.
 final class HeldExecutor: TaskExecutor {
     private let jobs = Locked<[UnownedJob]>([])
-    /// Something has come.
+    /// One letter for each arrival.
     let arrivals = Mail<Void>()
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -293,7 +293,7 @@ final class HeldExecutor: TaskExecutor {
         arrivals.send(())
     }
 
-    /// - Returns: whether there was one.
+    /// - Returns: whether a job was pending.
     @discardableResult
     func runNext() -> Bool {
         guard let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else { return false }
@@ -302,21 +302,22 @@ final class HeldExecutor: TaskExecutor {
     }
 }
 
-/// Calls that run in turn. A key is looked up only when none of them can go on: whoever looks one up lets all others pass.
+/// Calls that run one job at a time. A key is looked up only when no call can proceed: a call that looks one up lets all
+/// others run first.
 final class Crowd: Sendable {
     private let held = HeldExecutor()
     private let isThere = Locked(false)
     private let mayLook = DispatchSemaphore(value: 0)
 
-    /// For a store, before it looks up a key.
+    /// Called by a store before it looks up a key.
     func look() {
         guard isThere.withLock({ $0 }) else { return }
         held.arrivals.send(())
         mayLook.wait()
     }
 
-    /// - Parameter allWait: called when each of them has come to its first wait.
-    /// - Returns: how many jobs it took until all had returned.
+    /// - Parameter allWait: called when every call has reached its first wait.
+    /// - Returns: the number of jobs run until all calls had returned.
     func run(
         _ count: Int, _ body: @escaping @Sendable () async -> Void, allWait: () -> Void
     ) async -> Int {
@@ -332,7 +333,7 @@ final class Crowd: Sendable {
         var jobs = 0
         while left.withLock({ $0 }) > 0 {
             await held.arrivals.next()
-            guard held.runNext() else {  // so it was a look that came
+            guard held.runNext() else {  // no job: a look-up has arrived
                 mayLook.signal()
                 continue
             }

@@ -1,5 +1,5 @@
-// A crash after every record: random runs, cut anywhere, recovered, cut again in the recovery, and recovered again; each against
-// what the records say. The receiver is as it would be, if what is in doubt had happened, and if it had not.
+// A crash after every record: random runs are cut anywhere, recovered, cut again during the recovery, and recovered again. Each
+// result is compared with a prediction from the records, once as if the work in doubt had happened, and once as if it had not.
 
 import CommandJournal
 import Commands
@@ -12,7 +12,7 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct TruncationTests {
-    /// Something that is executed.
+    /// A command or a run to execute.
     struct Job: Sendable {
         var isSingle = false
         var plans: [Plan] = []
@@ -48,7 +48,7 @@ struct TruncationTests {
         }
     }
 
-    /// The same records, for another receiver. A command says which one is its own.
+    /// The same records, for another receiver. Each command encodes its receiver.
     static func records(_ records: some Sequence<JournalRecord>, for receiver: Receiver) throws
         -> [JournalRecord]
     {
@@ -68,7 +68,7 @@ struct TruncationTests {
         }
     }
 
-    /// Recovers what `records` leave, and compares.
+    /// Recovers from `records`, and compares the result with the prediction.
     ///
     /// - Returns: the records afterwards.
     static func recover(
@@ -91,7 +91,7 @@ struct TruncationTests {
         #expect(
             Prediction(store.records, happened: false).runs.filter { !$0.isEnded }.map(\.number)
                 .allSatisfy { left.contains($0) }, "\(`where`)")
-        // Once more: nothing is left to do.
+        // A second recovery has nothing left to do.
         let (log, size) = (receiver.log, store.records.count)
         let again = try await journal.recover(resumes ? .resume : .compensate)
         #expect(again.runs.isEmpty && again.inDoubt == report.inDoubt, "\(`where`)")
@@ -123,7 +123,7 @@ struct TruncationTests {
                     let cut = Array(records.prefix(count))
                     let place = "cut after \(count), happened: \(happened), resumes: \(resumes)"
                     let after = try await Self.recover(cut, happened: happened, resumes: resumes, place)
-                    // The recovery is cut, too: at one place each time, a different one.
+                    // The recovery is cut too, at one place, a different one each time.
                     guard after.count > count, happened == resumes else { continue }
                     let second = count + (count * 7 + 3) % (after.count - count)
                     _ = try await Self.recover(
@@ -191,7 +191,7 @@ struct TruncationTests {
             let other = folder.file("\(cut)")
             let end = cut == 0 ? log.count : Int(random.next() % UInt64(log.count))
             try file.write(to: URL(fileURLWithPath: other))
-            // The bytes after the cut may be there as zeros.
+            // The bytes after the cut may be present as zeros.
             let rest = Data(count: cut % 2 == 0 ? 0 : log.count - end)
             try (log.prefix(end) + rest).write(to: URL(fileURLWithPath: other + "-wal"))
             let store = try SQLiteStore(path: other)

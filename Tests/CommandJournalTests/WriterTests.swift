@@ -29,7 +29,7 @@ struct WriterTests {
         #expect(store.records.map(\.sequence) == Array(1...Int64(store.records.count)))
     }
 
-    /// Its undo calls a closure of the test.
+    /// A command whose undo calls a closure of the test.
     struct Undone: JournaledCommand {
         static let journalName = "undone"
         static let body = Locked<@Sendable () -> Void>({})
@@ -45,7 +45,7 @@ struct WriterTests {
             body = { seen.withLock { $0 = Array(store.records.map(\.tag).suffix(3)) } }
         }
         let journal = try await CommandJournal(types + [Undone.self]) { store }
-        // Nothing refers to data from here on: pointers to it have marks, and a search for leaks does not see them.
+        // Drops the last reference to `Data`: pointers to it carry tag bits, which a leak checker does not follow.
         defer { Undone.body.withLock { $0 = {} } }
         let failing = Call { _ in throw TestError() }
         _ = await thrown { try await journal.execute(allOrNothing: [Undone(), failing]) }
@@ -132,7 +132,7 @@ struct WriterTests {
                 return
             }
             #expect(reason as? TestError == TestError(number: 28))
-            // A step without effect in the journal has none at all: a command is not begun, and nothing is taken back.
+            // A step that could not be recorded has no effect: a command is not begun, and nothing is undone.
             #expect(receiver.log == (0..<(failing - 1)).map { "do 1.\($0)" })
             guard case JournalError.storage? = await thrown({ _ = try await journal.execute(Call()) }) else {
                 Issue.record("it was executed")
@@ -147,7 +147,7 @@ struct WriterTests {
         }
     }
 
-    /// Its encoding takes as long as somebody wants.
+    /// A command whose encoding blocks until a test releases it.
     struct Slow: JournaledCommand {
         static let journalName = "slow"
         static let gates = Locked<(begun: Gate, goes: Gate)?>(nil)
@@ -200,7 +200,7 @@ struct WriterTests {
         let journal = try await journal(store)
         let executors = (0..<100).map { _ in Task { try await journal.execute(Call()) } }
         await inCommit.next()
-        // Where the hundred wait, there is room for others.
+        // The thread pool in which the hundred wait still has room for other tasks.
         for _ in 0..<100 { await Task { await Task.yield() }.value }
         goes.open()
         for each in executors { _ = try await each.value }
@@ -223,15 +223,15 @@ struct WriterTests {
         let held = HeldExecutor()
         let closing = Task(executorPreference: held) { await writer.close() }
         await held.arrivals.next()
-        held.runNext()  // it waits for what was added
+        held.runNext()  // waits for the added record
         isAwaited.open()
-        await held.arrivals.next()  // which is durable
+        await held.arrivals.next()  // the record is durable
         try writer.add([JournalRecord(.begun)])
         let second = Task.immediate { try await writer.commit() }
         await inCommit.next()
         try writer.add([JournalRecord(.begun)])
         let third = Task.immediate { try await writer.commit() }
-        held.runNext()  // it is closed, in the middle of that commit
+        held.runNext()  // the writer is closed in the middle of that commit
         goes.open()
         try await second.value
         guard case JournalError.closed? = await thrown({ try await third.value }) else {

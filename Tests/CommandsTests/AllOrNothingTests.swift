@@ -517,7 +517,7 @@ struct AllOrNothingTests {
             ],
             options: TransactionOptions(
                 compensation: .retry(RetryPolicy(maxAttempts: 5), then: .continueOnFailure)))
-        // A failing run takes itself back, once, and reports what is left.
+        // A failing run compensates itself, once, and reports what is left.
         let isLeft = fails && !isMacro
         await #expect { try await command.execute() } throws: {
             ($0 as? TransactionFailure)?.rollback == (isLeft ? .incomplete : .complete)
@@ -730,7 +730,7 @@ struct AllOrNothingTests {
             #expect(failure?.rollback == .completeExceptIrreversible)
             #expect(failure?.compensationFailures.isEmpty == true)
         }
-        // Two at once: the irreversible part is in the one that fails second.
+        // Two members in parallel: the irreversible part is in the one that fails second.
         let begun = Mail<Void>()
         let first = UndoableClosure { (_: CommandContext) in
             await begun.next()
@@ -750,7 +750,7 @@ struct AllOrNothingTests {
         let failure = await #expect(throws: TransactionFailure.self) { try await both.execute() }
         #expect(failure?.cause as? TestError == TestError(number: 1))
         #expect(failure?.rollback == .completeExceptIrreversible)
-        // An undo stack is not broken by it.
+        // The same failure does not break an undo stack.
         let stack = UndoStack()
         await #expect(throws: TransactionFailure.self) { try await stack.perform(macro) }
         #expect(!stack.isBroken)

@@ -1,5 +1,5 @@
-// BatchTimeTests.swift - random programs for an invoker in batches, on a clock that the program moves: which commands have run
-// after each step, and in which order, is what a pure model says.
+// BatchTimeTests.swift - random programs for an invoker in batches, on a clock that the program moves. A pure model predicts
+// which commands have run after each step, and in which order.
 
 import Commands
 import CompositeOperationsTestSupport
@@ -49,7 +49,7 @@ private struct Model {
     private var gathering: [(number: Int, cost: Int)] = []
     private var count = 0
     private var now = 0
-    /// When the first of those that gather became the first.
+    /// The time at which the first gathering command became the first.
     private var since = 0
     private(set) var ran: [Int] = []
 
@@ -80,7 +80,7 @@ private struct Model {
 
     mutating func flush() { cut(upTo: count) }
 
-    /// Batch after batch, as long as there are enough, or those up to `forced` have not run.
+    /// Cuts batches while enough commands have gathered, or while a command up to `forced` has not run.
     private mutating func cut(upTo forced: Int = -1) {
         let most = settings.maxCost ?? .max
         while let first = gathering.first {
@@ -139,7 +139,7 @@ struct BatchTimeTests {
                 try #require(await eventually { invoker.count == model.waiting.count })
                 try #require(log.entries == model.ran)
                 for number in model.waiting { try #require(handles[number].result == nil) }
-                // Its timer is a task, which has to come to its sleep before time may pass.
+                // The invoker's timer is a task, which must have reached its sleep before time may advance.
                 try #require(await eventually { clock.sleepers == (model.hasTimer ? 1 : 0) })
             }
             await invoker.shutdown(.run)

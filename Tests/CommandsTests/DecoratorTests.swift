@@ -1,4 +1,4 @@
-// Commands out of commands.
+// Commands built from commands.
 
 import Commands
 import CompositeOperationsTestSupport

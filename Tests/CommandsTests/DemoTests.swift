@@ -15,7 +15,7 @@ struct DemoTests {
         let name = isOnline ? "expected.txt" : "expected--fail.txt"
         let expected = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../Examples/commands/Sources/vehicle-demo/\(name)")
-        // The error is printed with its module, which is this one here.
+        // The error is printed with its module's name, which here is the test module's.
         let printed = log.entries.map {
             $0.replacingOccurrences(of: "\(Self.module).", with: "ATCommandPattern.") + "\n"
         }

@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// A command that can be undone, and is interrupted while it is done and undone.
+/// An undoable command that suspends while it is executed and while it is undone.
 private struct Add: UndoableCommand {
     let number: Int
     let numbers: Locked<[Int]>
@@ -129,7 +129,7 @@ private struct Add: UndoableCommand {
             async let again = thrown { _ = try await command.execute() }
             let (undone, executed) = ([await first, await second], await again)
             let isThere = numbers.withLock { $0 }
-            // Undone once, or, where it was executed between them, twice.
+            // Undone once; or twice, if the command was executed in between.
             let count = undone.count { $0 == nil }
             #expect(isThere == (count == (executed == nil ? 2 : 1) ? [] : [1]))
             #expect(count == 1 || count == 2 && executed == nil)
@@ -166,7 +166,7 @@ private struct Add: UndoableCommand {
         #expect(all.isSuperset(of: ["[true, true]", "[false, false]"]), "\(all)")
     }
 
-    /// A stack, and what it changes.
+    /// A stack, and the state that it changes.
     @MainActor private final class Editor {
         let stack = UndoStack()
         nonisolated let numbers = Locked<[Int]>([])
@@ -181,7 +181,7 @@ private struct Add: UndoableCommand {
                 for number in numbers { try await perform(number) }
             }
         }
-        /// Whether what is there is what the history says.
+        /// Whether the numbers match the history.
         var isRight: Bool { numbers.withLock { $0.count } == stack.index && !stack.isBusy && !stack.isBroken }
     }
 

@@ -1,4 +1,4 @@
-// FailedUndoTests - an undo that throws may be tried again (FailedUndo.keeps); commands that cannot tell whether they were done.
+// FailedUndoTests - an undo that throws may be retried (FailedUndo.keeps); commands that cannot tell whether they were done.
 
 import Commands
 import CompositeOperationsTestSupport
@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Appends a number; its undo and its redo fail as often as they are told to.
+/// Appends a number; its undo and its redo fail a given number of times.
 private struct Stubborn: UndoableCommand {
     let number: Int
     let receiver: Locked<[Int]>
@@ -112,7 +112,7 @@ extension Locked<Int> {
         let stack = UndoStack(onFailedUndo: .keeps)
         let fails = Locked(0), redoFails = Locked(0)
         try await stack.perform(Stubborn(number: 0, receiver: receiver, failures: Locked(0)), name: "zero")
-        // Both groups fail: a single undo takes back all that is left.
+        // Both groups fail; a single undo undoes everything that is left.
         await #expect(throws: TestError.self) {
             try await stack.group("outer") {
                 try await stack.perform(Stubborn(number: 1, receiver: receiver, failures: Locked(0)))
@@ -169,7 +169,7 @@ extension Locked<Int> {
             case "last":
                 stack.removeAll(target: last)
                 #expect(stack.isBroken && stack.canUndo)  // the first change is still to be undone
-                receiver.withLock { $0 = [0, 1] }  // as if by somebody else
+                receiver.withLock { $0 = [0, 1] }  // as if changed from outside
                 #expect(try await stack.undo())
                 #expect(
                     receiver.withLock { $0 } == [0] && !stack.isBroken && stack.index == 1 && stack.canRedo)

@@ -224,7 +224,7 @@ struct InvokerTests {
         #expect(invoker.statistics.cancelled == 2)
     }
 
-    /// [The running one ended, and the next began before its own cancellation.]
+    /// [The running command ended, and the next one began before it was cancelled.]
     @Test(.promises("T16")) func `T16: cancelAll lets nothing begin that waits`() async throws {
         for _ in 0..<20 {
             let invoker = SerialInvoker()
@@ -342,7 +342,7 @@ struct InvokerTests {
             })
         let after = invoker.submit(ClosureCommand { 3 })
         await begun.next()
-        // When this returns, the flush waits.
+        // The flush is waiting when this returns.
         let flush = Task.immediate { try await invoker.flush() }
         flush.cancel()
         await #expect(throws: CancellationError.self) { try await flush.value }
@@ -429,7 +429,8 @@ struct InvokerTests {
             ClosureCommand {
                 Task {
                     let handle = invoker.submit(ClosureCommand { 6 })
-                    // While the command still has its turn: later, nothing could go wrong.
+                    // Checked while the command still has its turn; later, the check could not
+                    // fail.
                     looked.send(isWaitedFor(handle))
                     answer.send((try? await handle.value) ?? 0)
                 }
@@ -443,7 +444,7 @@ struct InvokerTests {
         let first = invoker.submit(
             Immediate { _ in
                 let handle = invoker.submit(ClosureCommand { 6 })
-                // Runs on the command's stack until it awaits; then the command goes on.
+                // Runs on the command's stack until it awaits; then the command continues.
                 return Task.immediate { try await handle.value }
             })
         #expect(try await first.value.value == 6)

@@ -1,4 +1,4 @@
-// One command, one token, one notification: whoever runs it, cancels it, or lets it go.
+// One command, one token, one notification, however the command is run, cancelled or released.
 
 import Commands
 import CompositeOperationsBasics
@@ -262,7 +262,8 @@ struct OneNotificationTests {
         _ = command.handle.onOutcome { _ in note("released") }
         held.release()
         #expect(await command.handle.outcome.isFinished)
-        // The thread that ended the run tells them, and may have to tell this one, too.
+        // The thread that ended the run notifies the earlier observers, and may have to notify this
+        // one, too.
         for _ in 0..<2 { await told.next() }
         let after = command.handle.onOutcome { note("after \($0.isFinished)") }
         await told.next()
@@ -560,7 +561,7 @@ extension Result {
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct RetentionTests {
-    /// Holds the command whose delegate it is: the cycle that a program must not make.
+    /// Retains the command whose delegate it is: the cycle that a program must not create.
     private final class Holder: TransactionCommandDelegate {
         let command = Locked<TransactionCommand<Void>?>(nil)
         func commandTransactionDidSucceed(_ transaction: CommandTransaction) {}
@@ -584,7 +585,7 @@ struct RetentionTests {
 
     #if DEBUG
         @Test(.promises("T11")) func `debug builds count the commands that exist`() async {
-            // In a process of its own, where no other test makes commands.
+            // In its own process, where no other test makes commands.
             await #expect(processExitsWith: .success) {
                 var commands = (0..<5).map { _ in TransactionCommand(ClosureCommand {}) }
                 precondition(InstanceCount.live["transaction commands"] == 5)
@@ -747,7 +748,7 @@ struct RetentionTests {
     }
 }
 
-/// Keeps what it is given until a test runs it.
+/// Stores submitted work until a test runs it.
 private final class Kept: ExecutionTarget {
     private let work = Locked<[ExecutionWork]>([])
 

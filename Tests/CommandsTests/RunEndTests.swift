@@ -1,4 +1,4 @@
-// RunEndTests - how ends look from other runs: what a command tells an operation, an operation a command, and who cancelled.
+// RunEndTests - the ends of runs as other runs see them: reports from commands to operations and back, and the canceller.
 
 import Commands
 import CompositeOperations
@@ -41,7 +41,7 @@ import Testing
             let operation = COOperation<Void>({ try await handle.value })
             operation.start()
             #expect((await operation.outcome.error as? CancelReason)?.kind == kind)
-            // And a composite whose block does so, too.
+            // The same for a composite whose block throws it.
             let cascade = cascadeOperation { (_: CascadeScope) -> Void in _ = try handle.result?.get() }
             cascade.start()
             #expect((await cascade.outcome.error as? CancelReason)?.kind == kind)
@@ -90,7 +90,7 @@ import Testing
         await running.begun.next()
         let second = invoker.submit(waiting)
         #expect(second.cancel() && !second.cancel())
-        #expect(first.cancel() && first.cancel())  // it is asked to end
+        #expect(first.cancel() && first.cancel())  // only asked to end
         running.release()
         #expect(await first.outcome.isFinished)
         #expect(!first.cancel())

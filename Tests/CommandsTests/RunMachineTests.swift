@@ -1,4 +1,4 @@
-// RunMachineTests - where a run is on its way, against a plain description of it, under random calls.
+// RunMachineTests - the states of a run, against a plain description of them, under random calls.
 
 @testable import Commands
 import CompositeOperationsTestSupport
@@ -80,7 +80,7 @@ private let calls = Generator<Call>.frequency([
                     #expect(isOutcome == (mayEnd && !before.hasOutcome) && (isOutcome || machine == before))
                     if isOutcome { outcomes += 1 }
                 case .endAgain(let finished, let isRolledBack):
-                    // Asked only of one that was claimed again.
+                    // Called only on a run that was claimed again.
                     guard before.state == .executing, before.hasOutcome else { continue }
                     machine.endAgain(finished: finished, isRolledBack: isRolledBack)
                     #expect(machine.state == (finished ? .finished : isRolledBack ? .undone : .broken))

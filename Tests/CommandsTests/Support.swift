@@ -1,4 +1,4 @@
-// Helpers shared by the tests of this module: delegates that remember, letters from commands to tests.
+// Helpers shared by the tests of this module: delegates that record notices, mail from commands to tests.
 
 import Commands
 import CompositeOperationsTestSupport
@@ -16,7 +16,7 @@ struct TestError: Error, Equatable {
 /// An error with an identity.
 final class ErrorObject: Error {}
 
-/// Remembers what it is told; and tells, each time, that it was.
+/// Records each notice, and mails it to the test.
 final class Listener: TransactionCommandDelegate {
     struct Notice: Sendable {
         let transaction: CommandTransaction
@@ -44,14 +44,14 @@ final class Listener: TransactionCommandDelegate {
     }
 }
 
-/// Never awaits.
+/// A command that never suspends.
 struct Immediate<Output: Sendable>: SynchronousCommand {
     let body: @Sendable (CommandContext) throws -> Output
     init(_ body: @escaping @Sendable (CommandContext) throws -> Output) { self.body = body }
     func execute(_ context: CommandContext) throws -> Output { try body(context) }
 }
 
-/// Appends itself to a receiver, and takes itself away.
+/// Appends its number to a receiver; its undo removes the number.
 struct Append: UndoableCommand {
     let number: Int
     let receiver: Locked<[Int]>
@@ -74,7 +74,7 @@ struct Append: UndoableCommand {
         if failsToUndo { throw TestError(number: -number) }
         if undoability.isExact {
             receiver.withLock { receiver in
-                // Only the last one can be taken away: who undoes in another order is found out.
+                // Only the last number can be removed, which exposes an undo in the wrong order.
                 if receiver.indices.last == undo, receiver.last == number { receiver.removeLast() }
             }
         }
@@ -85,21 +85,21 @@ extension Undoability {
     var isExact: Bool { if case .exact = self { true } else { false } }
 }
 
-/// Kernel threads that begin together, for tests that are asynchronous.
+/// Kernel threads that begin together, for asynchronous tests.
 func race<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> Answer) async -> [Answer] {
     await withCheckedContinuation { continuation in
         elsewhere.async { continuation.resume(returning: concurrently(count, body)) }
     }
 }
 
-/// Waits on a thread of its own.
+/// Waits on a separate thread.
 func wait<Output>(for handle: CommandHandle<Output>, timeout: Duration? = nil) async -> Outcome<Output>? {
     await withCheckedContinuation { continuation in
         elsewhere.async { continuation.resume(returning: handle.wait(timeout: timeout)) }
     }
 }
 
-/// A command that a test holds up: it tells that it has begun, and goes on when it is told to.
+/// A command that a test holds: it reports that it has begun, and proceeds when it is released.
 final class Held: Command, Sendable {
     let begun = Mail<Void>()
     private let goOn = Mail<Void>()
@@ -115,7 +115,7 @@ final class Held: Command, Sendable {
 extension Outcome {
     var why: CancelReason.Kind? { reason?.kind }
     var isRequestedCancel: Bool { why == .requested || why == .threwCancellation }
-    /// Whether it was given up, rather than impossible.
+    /// Whether the command was cancelled, rather than impossible to run.
     var isGivenUp: Bool { isRequestedCancel || (error as? TransactionFailure)?.isCancellation == true }
 }
 

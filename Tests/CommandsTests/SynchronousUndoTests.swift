@@ -7,13 +7,13 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Adds to a sum, and remembers on which threads.
+/// Adds to a sum, and records the thread.
 private struct Add: SynchronousUndoableCommand {
     let number: Int
     let sum: Locked<Int>
     let log: Log<UInt>
     var fails = false
-    /// Another one beside it fails, by which it is asked to end.
+    /// A command that runs alongside fails, so this one is asked to end.
     var isBesideFailing = false
 
     func perform(_ context: CommandContext) throws -> Performed<Int, Int> {
@@ -42,7 +42,7 @@ private struct Add: SynchronousUndoableCommand {
         Add(number: number, sum: sum, log: log, fails: fails)
     }
 
-    /// Whether a failure says that nobody has taken back what the command registered.
+    /// Whether the failure reports that the command's registered parts were not undone.
     private func isLeft(_ body: () throws -> Void) -> Bool {
         do { try body() } catch let failure as TransactionFailure {
             return failure.rollback == .incomplete && failure.cause as? TestError == TestError(number: 9)
@@ -77,7 +77,7 @@ private struct Add: SynchronousUndoableCommand {
                 })
         }
         #expect(sum.withLock { $0 } == 0 && stack.count == 2 && !stack.isBroken)
-        // Its parts are nobody's.
+        // The parts that it registered are not undone.
         #expect(isLeft { _ = try stack.performNow(add(9, fails: true)) })
         #expect(sum.withLock { $0 } == 0 && stack.count == 2 && stack.isBroken)
     }
@@ -87,7 +87,7 @@ private struct Add: SynchronousUndoableCommand {
         async throws
     {
         let (sum, log) = (sum, log)
-        // A step that has begun is finished, and nobody asks it to end.
+        // A step that has begun runs to its end, and is not asked to end earlier.
         try await Task {
             let stack = UndoStack()
             let cancels = Cancelling(add: Add(number: 1, sum: sum, log: log))
@@ -104,7 +104,7 @@ private struct Add: SynchronousUndoableCommand {
         #expect(
             await thrown { _ = try await stack.perform(add(9, fails: true)) } as? TestError
                 == TestError(number: 9))
-        #expect(sum.withLock { $0 } == -999)  // taken back once
+        #expect(sum.withLock { $0 } == -999)  // compensated once
         sum.withLock { $0 = 0 }
         let first = try await stack.perform(add(1))
         let isUndone = try await stack.undo()
@@ -144,7 +144,7 @@ private struct Add: SynchronousUndoableCommand {
             } undo: { _ in
             })
         #expect(errors.entries == [.reentrant, .reentrant])
-        stack.removeAll()  // its step refers to it
+        stack.removeAll()  // its step retains it
     }
 
     /// A part that waited for its own step would never end.
@@ -250,7 +250,7 @@ private struct Add: SynchronousUndoableCommand {
     }
 }
 
-/// Cancels the task that it is in first.
+/// First cancels the task that it runs in.
 private struct Cancelling: SynchronousUndoableCommand {
     let add: Add
     func perform(_ context: CommandContext) throws -> Performed<Int, Int> {
@@ -260,7 +260,7 @@ private struct Cancelling: SynchronousUndoableCommand {
     func undo(_ undo: Int, _ context: CommandContext) throws { try add.undo(undo, context) }
 }
 
-/// Gives its number as a text.
+/// Returns its number as text.
 private struct UndoableText: UndoableCommand {
     let number: Int
     func perform(_ context: CommandContext) async throws -> Performed<String, Void> {

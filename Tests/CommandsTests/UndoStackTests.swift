@@ -76,7 +76,7 @@ struct UndoStackTests {
         ])
     }
 
-    /// A stack as a list of pages: it knows no commands and no proofs, and each page it was on by a number.
+    /// A stack as a list of pages. It knows no commands and no proofs, and numbers each page that the stack was on.
     private struct Model {
         struct Step {
             var before: (Page, Int)
@@ -315,7 +315,7 @@ struct UndoStackTests {
                 } catch { return false }
             }
         }
-        // One of these tasks may have the place in memory that the step's task had.
+        // One of these tasks may be allocated where the step's task was.
         @MainActor func callOften() async -> Int {
             await goOn.next()
             var refused = 0
@@ -328,7 +328,7 @@ struct UndoStackTests {
             goOn.send(())
             #expect(await answer.next() == 0)
         }
-        stack.removeAll()  // its steps refer to it
+        stack.removeAll()  // its steps retain it
     }
 
     @Test(.promises("B9")) @MainActor
@@ -351,7 +351,7 @@ struct UndoStackTests {
             } undo: { _ in
             })
         #expect(answers.entries == [.reentrant, .reentrant, .reentrant, .reentrant])
-        // Also where that is inside of a step of another stack, which is over or not.
+        // Also from inside a step of another stack, whether that step is still running or has ended.
         let other = StackCalls(UndoStack())
         try await stack.group {
             await Task { @MainActor in
@@ -370,7 +370,8 @@ struct UndoStackTests {
             }.value
         }
         #expect(answers.entries == Array(repeating: .reentrant, count: 8))
-        // A task that inherits nothing waits its turn, and one that began there, but comes afterwards, is like any other.
+        // A detached task inherits nothing, and waits its turn. A task begun in the group that calls after the group's
+        // end is like any other.
         let goOn = Mail<Void>()
         let (waiting, late) = try await stack.group {
             let waiting = Task.detached { try await calls.perform() }
@@ -382,7 +383,7 @@ struct UndoStackTests {
             return (waiting, late)
         }
         try await waiting.value
-        // Late, it waits like any other.
+        // The late call waits like any other.
         let held = Held()
         let running = Task { @MainActor in try await stack.perform(IrreversibleCommand(held, because: "test"))
         }
@@ -394,7 +395,7 @@ struct UndoStackTests {
         try await running.value
         try await late.value
         #expect(stack.count == 5)
-        stack.removeAll()  // its steps refer to it
+        stack.removeAll()  // its steps retain it
     }
 
     @Test(.promises("B9")) @MainActor func `a call from inside a running step is refused`() async throws {
@@ -415,7 +416,7 @@ struct UndoStackTests {
         try stack.undoNow()
         try stack.redoNow()
         #expect(answers.entries.last == .some(.reentrant))
-        stack.removeAll()  // its steps hold it
+        stack.removeAll()  // its steps retain it
     }
 
     @Test func `in a group a mark is where it was made, and reached only where the group begins or ends`()
@@ -423,7 +424,8 @@ struct UndoStackTests {
     {
         let receiver = Locked<[Int]>([])
         func change(_ number: Int) -> Append { Append(number: number, receiver: receiver) }
-        // After how many of two changes, and whether it is clean then: after the group, its undo, its redo.
+        // How many of the two changes precede the mark, and whether the stack is clean after the group, its undo, and its
+        // redo.
         let ends: [(Int, [Bool])] = [
             (0, [false, true, false]), (1, [false, false, false]), (2, [true, false, true]),
         ]
@@ -497,7 +499,7 @@ struct UndoStackTests {
             #expect(!stack.isClean)
         }
         #expect(!stack.isClean && stack.cleanIndex == nil)
-        stack.removeAll()  // its steps refer to it
+        stack.removeAll()  // its steps retain it
     }
 
     @Test func `a run whose error is mapped breaks the stack when it could not be taken back whole`() async {
@@ -532,7 +534,7 @@ struct UndoStackTests {
                         } undo: { _ in
                         })
                 }
-                stack.removeAll()  // its step refers to it
+                stack.removeAll()  // its step retains it
             }
         ).outcome
         #expect(outcome.isFinished)
@@ -731,7 +733,7 @@ struct UndoStackTests {
                 try await stack.perform(Write(number: 1, page: page))
             }
             stack.markClean()
-            // The page is as it was before, and yet the group was not undone.
+            // The page is as before, although the group was not undone.
             await #expect(throws: TestError()) { try await stack.undo() }
             #expect(page.withLock { $0.text } == [])
             #expect(!stack.isClean && stack.cleanIndex == nil)
@@ -879,11 +881,11 @@ struct UndoStackTests {
         try await stack.group("one") {
             _ = try await stack.perform(
                 Append(number: 3, receiver: receiver, undoability: .noEffect), target: one)
-            stack.removeAll(target: other)  // when the group has ended
+            stack.removeAll(target: other)  // takes effect when the group has ended
         }
         #expect(stack.count == 2 && stack.cleanIndex == nil)
         stack.markClean()
-        // "both" has 1 alone now: 2 stays, and is in the way of nobody.
+        // The group "both" now holds change 1 alone. Change 2 stays, and does not block the undo of others.
         receiver.withLock { $0 = [1] }
         try await stack.undo()
         try await stack.undo()
@@ -910,7 +912,7 @@ struct UndoStackTests {
         #expect(page.withLock { $0.offset } == 2 && stack.count == 1)
     }
 
-    /// Calls a closure when it goes.
+    /// Calls a closure when deallocated.
     private final class Going {
         private let body: () -> Void
         init(_ body: @escaping () -> Void) { self.body = body }
@@ -939,7 +941,7 @@ struct UndoStackTests {
         #expect(stack.count == 0)
     }
 
-    /// Has its changes forgotten when it goes.
+    /// Removes its changes from the stack when deallocated.
     private final class Leaver {
         private let stack: UndoStack
         init(_ stack: UndoStack) { self.stack = stack }
@@ -972,7 +974,7 @@ struct UndoStackTests {
         #expect(counts.entries == [[0], [0], [1], [2], [1]][way])
     }
 
-    /// Calls a closure when it is compared.
+    /// Calls a closure when compared.
     private struct Key: Hashable {
         let onComparison: () -> Void
         static func == (left: Key, right: Key) -> Bool {

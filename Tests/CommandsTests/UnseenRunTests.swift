@@ -1,4 +1,4 @@
-// UnseenRunTests - a command that failed in an invoker, and at which nobody has looked, is told when its run goes.
+// UnseenRunTests - a command that failed in an invoker unseen is reported when its run is deallocated.
 
 import Commands
 import CompositeOperationsTestSupport
@@ -68,7 +68,7 @@ import Testing
             invoker.submit(
                 TransactionCommand(commands: [Cancelled(error: TestError(number: 4))], options: observed))
             try await invoker.flush()
-            // Accepted, and executed by its caller before its turn.
+            // Accepted by the invoker, but executed by its caller before its turn.
             let held = Held()
             invoker.submit(held)
             let early = TransactionCommand(Failing(isAsynchronous: false))

@@ -10,7 +10,7 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct WaitingCallsTests {
-    /// With a limit, too: it is not used up here.
+    /// Also with a time limit, which never expires here.
     static let limits: [Duration?] = [nil, .seconds(60)]
 
     @Test(arguments: limits, [1, 2, 4])

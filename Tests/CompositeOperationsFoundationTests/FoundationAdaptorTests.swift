@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// An operation of Foundation's as one of ours.
+/// Foundation's operations, adapted as operations of this package.
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct FoundationAdaptorTests {
     @Test(arguments: [false, true])
     func `it finishes when that one is finished, and not before`(_ hasQueue: Bool) async throws {
@@ -82,7 +82,7 @@ import Testing
         #expect(executing.starts.value == 1)
     }
 
-    /// As one whose end Foundation tells before the dependent is known.
+    /// Like an operation whose end Foundation reports before the dependent is known.
     @Test func `the end of an operation that tells no dependent is seen`() async throws {
         final class Silent: Foundation.Operation, @unchecked Sendable {
             override var isFinished: Bool { true }

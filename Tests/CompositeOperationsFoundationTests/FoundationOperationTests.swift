@@ -363,7 +363,7 @@ import Testing
     }
 }
 
-/// Runs a blocking closure on a thread of its own.
+/// Runs a blocking closure on a dedicated thread.
 func inThread(_ body: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread {

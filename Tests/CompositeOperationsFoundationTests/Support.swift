@@ -20,14 +20,14 @@ extension OperationQueue {
 }
 
 extension Foundation.Operation {
-    /// Waits until it is finished, without blocking a thread. Not by a dependent: Foundation may lose one that comes while
-    /// the operation finishes.
+    /// Waits until the operation is finished, without blocking a thread. Adds no dependent: Foundation may lose one that
+    /// is added while the operation finishes.
     func ended() async { _ = await eventually { isFinished } }
 }
 
-/// An operation that is finished when a test says so, as those of networks are.
+/// An operation that is finished from outside, by a test, as network operations are.
 final class ManualOperation: Foundation.Operation, @unchecked Sendable {
-    // Unchecked: what is not in Foundation's class is locked.
+    // Unchecked: the state that is not in Foundation's class is locked.
     private let state = Locked((isExecuting: false, isFinished: false))
     let starts = Count()
     let cancellations = Count()

@@ -13,7 +13,7 @@ func atOnce<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) ->
     }
 }
 
-/// Runs `body` on a thread of its own, which it may block.
+/// Runs `body` on a separate thread, which it may block.
 func aside<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
     await atOnce(1) { _ in body() }[0]
 }
@@ -51,10 +51,10 @@ enum Ending: CaseIterable, Sendable {
 }
 
 extension AnyOperation {
-    /// Its block has returned, and nothing has ended it.
+    /// Whether its block has returned, and nothing has ended it.
     var hasLeftOpen: Bool { tree.contains("its block has returned without an end") }
 
-    /// For a thread that may spin: until its block has returned.
+    /// Spins until the block has returned: for threads that may spin.
     func waitUntilLeftOpen() { while !hasLeftOpen { sched_yield() } }
 }
 
@@ -76,7 +76,7 @@ final class DroppingTarget: ExecutionTarget {
     var isCurrent: Bool { false }
 }
 
-/// Runs each piece of work as often as one likes.
+/// Runs each piece of work more than once, on several threads.
 final class RepeatingTarget: ExecutionTarget {
     private let times: Int
     init(_ times: Int) { self.times = times }
@@ -87,13 +87,13 @@ final class RepeatingTarget: ExecutionTarget {
     var isCurrent: Bool { false }
 }
 
-/// Keeps work until it is let go.
+/// Holds work until `letGo()` is called.
 final class HoldingTarget: ExecutionTarget {
     private let held = Locked<[ExecutionWork]>([])
     func submit(_ work: ExecutionWork) { held.withLock { $0.append(work) } }
     var isCurrent: Bool { false }
     var count: Int { held.withLock { $0.count } }
-    /// Runs what there is, on the calling thread.
+    /// Runs the held work, on the calling thread.
     func letGo() {
         let work = held.withLock { held in
             defer { held = [] }

@@ -28,7 +28,8 @@ import Testing
         }
     }
 
-    /// A root, a composite in it, one in that, and a leaf; the one at `level` is brought to `moment`, and cancelled.
+    /// Builds a root, a composite in it, another one in that, and a leaf. Brings the operation at `level` to `moment`,
+    /// and cancels it.
     private func cancel(_ level: Level, at moment: Moment, _ isCascade: Bool) async throws {
         let (mailbox, clock, hold) = (Mailbox(), ManualClock(), Gate())
         let (registering, told, asked) = (Gate(), Log<Int>(), Log<Int>())
@@ -37,7 +38,7 @@ import Testing
         let isDeciding = moment == .deciding && level != .leaf
         if moment == .registering && level == .leaf || moment == .deciding && level == .leaf { return }
 
-        /// Where the block of a level runs, and with what.
+        /// The target for the block of a level.
         @Sendable func target(_ at: Int) -> any ExecutionTarget {
             at == depth && moment == .queued ? mailbox : elsewhere
         }
@@ -116,7 +117,7 @@ import Testing
         case .queued: #expect(await eventually { mailbox.count == 1 && subject()?.state == .queued })
         case .registering: await registering.opened()
         case .executing, .suspended, .delayed, .deciding:
-            // A block may begin before whoever registered it has noted its handle.
+            // A block may begin before the code that registered it has recorded its handle.
             #expect(
                 await eventually {
                     operations.withLock { ($0[3]?.isExecuting ?? false) && $0[depth] != nil }
@@ -142,7 +143,7 @@ import Testing
         #expect(outcome.reason?.kind == (depth == 0 && !isDeciding ? .requested : .child))
         for (at, each) in operations.withLock({ $0 }) {
             let outcome = await each.outcome
-            // An operation that has begun beside the block that is held up may register too late.
+            // An operation that began concurrently with the held block may register too late.
             var isTooLate = false
             if moment == .registering, at > depth + 1, case .failed(let error) = outcome {
                 isTooLate = error is RegistrationError
@@ -306,7 +307,7 @@ import Testing
             let answers = await racing(2) { thread in thread == 0 ? all[0].cancel() : all[1].finish() }
             #expect(answers[0])
             #expect(await group.outcome.isCancelled)
-            // A finish that came first made a place for one more.
+            // A finish that came first made room for one more.
             #expect(runs.value <= (answers[1] ? 3 : 2))
         }
     }
@@ -325,7 +326,8 @@ import Testing
             let subject = composites[choices[0] % composites.count]
             root.start()
             let violations = Log<String>()
-            // The operations whose handles the block has handed out: others may already be registered, or may still be refused.
+            // Only operations whose handles the block has passed out: others may already be registered, or may still be
+            // refused.
             typealias Found = [(operation: OperationHandle<Void>, runs: Int)]
             let found = await racing(2) { thread -> Found in
                 for _ in 0..<(choices.last! * 20) where subject.operation?.isEnded == true { break }

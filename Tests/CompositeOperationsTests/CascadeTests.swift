@@ -1,4 +1,4 @@
-// Cascades: order, what a step sees of those before it, and empty composites: G17, G19.
+// Cascades: order, what a step sees of earlier steps, and empty composites: G17, G19.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -8,9 +8,9 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct CascadeTests {
-    /// Without a lock: a cascade alone orders those who use it, and ThreadSanitizer sees whether it does.
+    /// No lock: the cascade alone orders the accesses, and ThreadSanitizer checks that.
     private final class Unguarded: @unchecked Sendable {
-        // Unchecked: that is what is tested.
+        // Unchecked: the ordering is what is tested.
         var steps: [Int] = []
     }
 

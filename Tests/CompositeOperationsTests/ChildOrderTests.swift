@@ -6,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Unlike the macro, for calls that change what they are called on.
+/// Unlike the macro, works for calls that mutate their receiver.
 private func expect(
     _ condition: Bool, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation
 ) {
@@ -15,11 +15,11 @@ private func expect(
 
 private enum Event {
     case register
-    /// The composite asks what is next, until there is nothing.
+    /// The composite asks for the next child until there is none.
     case ask
-    /// Of those in flight, the one at this place, counted round, finishes.
+    /// The child at this place among those in flight, modulo their number, finishes.
     case finish(Int)
-    /// By hand: one that is not in flight.
+    /// A child that is not in flight is finished by hand.
     case finishUnstarted(Int)
     case restart
 }
@@ -31,12 +31,12 @@ private let events: Generator<Event> = .frequency([
     (1, .element(of: [.restart])),
 ])
 
-/// A machine, and the children as a bystander has seen them.
+/// A machine, and the children as seen by an external observer.
 private struct Trial {
     var machine: ChildOrder
     let width: Int
     var isFinished: [Bool] = []
-    /// In this attempt, in the order of their starts.
+    /// The children started in this attempt, in order.
     var started: [Int] = []
     var inFlight: Set<Int> = []
     var mostInFlight = 0
@@ -89,7 +89,7 @@ private struct Trial {
             mostInFlight = max(mostInFlight, inFlight.count)
             #expect(inFlight.count <= width)
         }
-        // Nothing was forgotten: who waits, waits because there is no room.
+        // No child was forgotten: a child waits only because there is no room.
         #expect(waiting.isEmpty || inFlight.count == width, "\(waiting) wait, and \(inFlight) are in flight")
     }
 

@@ -139,7 +139,7 @@ import Testing
         #expect(called.entries.count { $0 == "completion" } == 2)
         #expect(called.entries.contains("cancellation"))
         #expect(most.withLock { $0 } <= 2)
-        copies.removeAll()  // whose blocks add to it
+        copies.removeAll()  // their blocks add to this log
     }
 
     @Test(.promises("R55"))
@@ -162,7 +162,7 @@ import Testing
         let own = CountingTarget(to: elsewhere)
         let one = COOperation<Void>(on: own) { $0.finish() }
         let copy = one.copy()
-        // Also after the first one was admitted to a queue, which is no target of its own.
+        // Also after the original was admitted to a queue: that queue is not its own target.
         let queue = COOperationQueue(on: serialQueue())
         #expect(queue.add(one))
         try await one.value
@@ -181,7 +181,8 @@ import Testing
         try await aimed.copy().run()
         #expect(behind.submitted.value == 2)
 
-        // That of a cascade is its own, too, though a queue has admitted the first one. The child runs where the queue says.
+        // The copy of a cascade has the original's target, too, although a queue admitted the original. The child runs
+        // where the queue says.
         let steps = CountingTarget(to: elsewhere)
         let cascade = COCascadeOperation(on: steps, options: Self.keeping) { $0.operation {} }
         #expect(queue.add(cascade))
@@ -231,7 +232,7 @@ import Testing
         let other = cascadeOperation { cascade in .value(of: try cascade.add(copy)) }
         #expect(try await other.value == 1)
         #expect(try await copies.entries[1].run() == 1)
-        copies.removeAll()  // whose blocks add to it
+        copies.removeAll()  // their blocks add to this log
     }
 
     @Test func `R55: a copy of a step that takes a value does the same with that value`() async throws {

@@ -1,5 +1,5 @@
-// DecisionCornerTests - corners that no other test looked into: what decides about an attempt, and what comes
-// too late for it. Each was found by a defect that the others let pass (Verification/Mutants/swift-by-hand.txt).
+// DecisionCornerTests - corner cases that no other test covered: what decides an attempt, and what comes too late for
+// it. Each was found by a defect that the other tests let pass (Verification/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -10,7 +10,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// Tells when a piece of work is done.
+/// Reports when a piece of work is done.
 private final class TellingTarget: ExecutionTarget {
     let done = Mail<Void>()
     var isCurrent: Bool { false }
@@ -74,7 +74,7 @@ private final class TellingTarget: ExecutionTarget {
                     if thread == 0 {
                         _ = try? scope.add(child)
                     } else {
-                        for _ in 0..<index % 100 { _ = arrived.value }  // now nearer to it, now farther
+                        for _ in 0..<index % 100 { _ = arrived.value }  // varies the distance
                         child.finish()
                     }
                 }
@@ -132,7 +132,7 @@ private final class TellingTarget: ExecutionTarget {
         let lane = try SerialLane()
         let group = transactionalOperation(on: lane, options: options) { group in
             let epoch = epochs.add()
-            // The second block has returned when its child runs: else awake() would be a rerun.
+            // The second block has returned when its child runs: otherwise awake() would be a rerun.
             group.operation(on: epoch > 1 ? lane : elsewhere) { attempt in
                 if group.control.attempt < 3 { attempt.cancel() } else { attempt.finish() }
             }
@@ -204,7 +204,7 @@ private final class TellingTarget: ExecutionTarget {
         }
         let token = await other.next()
         #expect(await eventually { clock.sleepers == 1 })
-        // Its composite pauses, and would begin its next attempt with a round.
+        // The child's composite is in a pause, and would begin its next attempt with a round.
         #expect(only.withLock { $0! }.cancel())
         #expect(token.cancel())
         #expect(await group.outcome.isFinished, "without a pause")
@@ -256,7 +256,7 @@ private final class TellingTarget: ExecutionTarget {
         let (tokens, fallbacks, told) = (Mail<COOperation<Void>.Attempt>(), Count(), Count())
         let resolver = COOperationResolver(maxAttempts: 2, backoff: .constant(.seconds(1)), clock: clock)
         let withFallback = COOperationResolver(maxAttempts: 2, fallback: { _ in fallbacks.add() })
-        // In the middle the one that ends all of them, so that either order in which they go on will do.
+        // The composite that ends all of them is in the middle, so they may go on in either order.
         let resolvers = [withFallback, nil, withFallback]
         let group = transactionalOperation(on: lane) { group in
             for resolver in resolvers {
@@ -273,7 +273,7 @@ private final class TellingTarget: ExecutionTarget {
         while all.count < 4 { all.append(await tokens.next()) }
         for token in all where token.operation.name == "first" { #expect(token.fail(TestError())) }
         #expect(await eventually { clock.sleepers == 1 })
-        // Each composite will begin with a round; that of the one in the middle leaves the group no attempt.
+        // Each composite will begin with a round; the round of the middle one leaves the group no attempt.
         for token in all where token.operation.name != "first" { #expect(token.operation.cancel()) }
         clock.advance(by: .seconds(1))
         #expect(!(await group.outcome.isFinished))
@@ -406,7 +406,7 @@ private final class TellingTarget: ExecutionTarget {
         } cancellation: { outer in
             if outer.attempt == 1 { outer.awake() }
         }
-        target.letGo()  // its block has returned: with less it would be run again
+        target.letGo()  // its block has returned: otherwise it would be run again
         let child = await children.next()
         #expect(await eventually { child.state == .queued })
         #expect(child.cancel())
@@ -552,7 +552,8 @@ private final class TellingTarget: ExecutionTarget {
         await #expect(throws: CancelReason.self) { try await old.resumed() }
         #expect(one.cancel(CancelReason(.removed)))
         #expect(!new.isCurrent)
-        // Late is better than never; but an old one does not hear of what the new one came to.
+        // A handler that is added late is still called, but a handler of the old attempt is not notified of the new
+        // attempt's end.
         let heard = Log<String>()
         old.onCancel { _ in heard.add("old") }
         new.onCancel { heard.add("\($0.kind)") }

@@ -1,4 +1,4 @@
-// The decisions of a composite when a child did not finish, and whom it asks when: G3, G4, G13.
+// The decisions of a composite when a child did not finish, and which handlers are asked when: G3, G4, G13.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -8,7 +8,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DecisionTests {
-    /// A composite whose handler lies in a mailbox until the test runs it, and its children.
+    /// A composite with its children. Its handler is held in a mailbox until the test runs it.
     private struct Case {
         let composite: CompositeOperation<Void>
         let mailbox: Mailbox
@@ -16,7 +16,7 @@ import Testing
         let first: COOperation<Void>
         let second: COOperation<Void>
 
-        /// Runs the handlers until the composite has ended, and those after it.
+        /// Runs the handlers until the composite has ended, and then the remaining ones.
         func runHandlersToTheEnd() async {
             let isOver = Gate()
             composite.onOutcome { _ in isOver.open() }
@@ -70,7 +70,7 @@ import Testing
             }
         composite.onOutcome { outcome in log.add(outcome.isFinished ? "finished" : "ended") }
         #expect(await eventually { leaves.withLock { $0.count == 2 && $0[0].isExecuting } })
-        // Each block has returned: what awakes before that runs the block again.
+        // Each block has returned: an awake before that would run the block again.
         #expect(await eventually { queue.waitingComposites.count == depth + 1 })
         let found = leaves.withLock { $0 }
         return Case(composite: composite, mailbox: mailbox, log: log, first: found[0], second: found[1])
@@ -102,7 +102,7 @@ import Testing
         for isCascade in [true, false] {
             for isSuspended in [true, false] {
                 let made = try await makeCase(isCascade) { composite in
-                    // There is nothing to decide any more.
+                    // There is nothing left to decide.
                     #expect(!composite.awake() && !composite.rerun() && !composite.cancel())
                     #expect(composite.deferDecision() == nil)
                 }
@@ -294,7 +294,7 @@ import Testing
     }
 
     @Test func `a resolver that a handler uses may ask, and its fallback may decide`() async throws {
-        // A rule that has to be asked.
+        // A retry rule that has to be asked.
         let asking = try await makeCase(false) { composite in
             composite.resolve(using: COOperationResolver(maxAttempts: 2, retryIf: { $0.index == 0 }))
         }
@@ -475,9 +475,10 @@ import Testing
             }
             #expect(await root.outcome.isFinished)
             await withCheckedContinuation { continuation in root.onOutcome { _ in continuation.resume() } }
-            // Each level from the inside to the one that decides is asked, and none beyond.
+            // Each level from the innermost to the deciding one is asked, and no level beyond it.
             #expect(asked.entries == Array(levels.indices.reversed().prefix(levels.count - decider)))
-            // An awake leaves no level ended; a rerun makes new ones, and the old ones end, perhaps after the root.
+            // After an awake no level has ended. A rerun makes new levels, and the old ones end, perhaps after the
+            // root.
             let ends = levels.indices.flatMap {
                 Array(repeating: $0, count: $0 > decider && !isAwake ? 2 : 1)
             }
@@ -487,7 +488,7 @@ import Testing
         }
     }
 
-    /// Composites in each other; the leaf in the innermost one is cancelled the first time, and finishes the second.
+    /// Nested composites. The leaf in the innermost one is cancelled the first time, and finishes the second time.
     private static func nest(
         _ levels: [Bool], at level: Int, _ lane: any ExecutionTarget, _ asked: Log<Int>, _ ended: Log<Int>,
         _ decide: @escaping @Sendable (Int, CompositeOperation<Void>) -> Void

@@ -1,4 +1,4 @@
-// R45: the default queue. What is set for the whole process is tried in a process of its own.
+// R45: the default queue. Process-wide settings are tested in a separate process.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -30,7 +30,7 @@ import Testing
             }
             try #require(answers.allSatisfy { $0.isKnown })
             for one in answers.flatMap(\.made) { _ = try await one.value }
-            // Each replacement tells what it replaced: so each setting but the last is told exactly once.
+            // Each replacement returns what it replaced, so each setting except the last is returned exactly once.
             var told: [ObjectIdentifier: Int] = [:]
             for id in answers.flatMap(\.replaced) { told[id, default: 0] += 1 }
             told[ObjectIdentifier(COQueues.defaultQueue), default: 0] += 1
@@ -59,7 +59,7 @@ import Testing
             try await one.run()
             try #require(first.submitted.value == 1 && second.submitted.value == 0)
             try await cascade.run()
-            // Its step was made when the second one was in force.
+            // The cascade's step was made while the second target was in force.
             try #require(first.submitted.value == 2 && second.submitted.value == 1)
             try #require(COQueues.setDefaultQueue(nil) === second)
             try #require(COQueues.defaultQueue === Scheduler.shared)

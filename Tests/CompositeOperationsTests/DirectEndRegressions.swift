@@ -1,4 +1,4 @@
-// R1, R2, R11, R28, R29, R30 of the specification: ends that come from where nobody looked.
+// R1, R2, R11, R28, R29, R30 of the specification: ends that come from unexpected places.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -160,7 +160,7 @@ import Testing
             completions.add()
         }
         await elsewhere.waits(for: began)
-        // No `finish` by type; and what there is does not lead there.
+        // The type has no `finish`, and the calls that exist do not end the group.
         #expect(!group.start())
         #expect(!group.awake())
         #expect(!group.resume())

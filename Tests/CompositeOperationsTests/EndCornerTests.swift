@@ -1,5 +1,5 @@
-// EndCornerTests - corners that no other test looked into: who is told of an end. Each was found by a defect
-// that the others let pass (Verification/Mutants/swift-by-hand.txt).
+// EndCornerTests - corner cases that no other test covered: who is notified of an end. Each was found by a defect that
+// the other tests let pass (Verification/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -50,7 +50,8 @@ import Testing
     @Test func `tasks that begin to wait as the end comes hear of it`() async {
         let all = (0..<scaled(10_000)).map { _ in COOperation<Int>() }
         let waits = Count()
-        // The finisher follows the waiting task closely, on a thread of its own: otherwise it would hold a thread that runs tasks.
+        // The finisher follows the waiting task closely, on a dedicated thread: otherwise it would occupy a thread that
+        // runs tasks.
         async let isOver = onSmallStack {
             for (index, one) in all.enumerated() {
                 while waits.value <= index { sched_yield() }
@@ -60,7 +61,7 @@ import Testing
         }
         for (index, one) in all.enumerated() {
             waits.add()
-            for _ in 0..<index % 100 { _ = waits.value }  // now nearer to it, now farther
+            for _ in 0..<index % 100 { _ = waits.value }  // varies the distance between the two threads
             #expect(await one.outcome.isFinished)
         }
         #expect(await isOver)
@@ -110,7 +111,7 @@ import Testing
             let all = (0..<1_000).map { _ in COOperation<Void>() }
             let arrived = Count()
             let answers = await race(2) { _ in
-                // In step, so that they meet at some.
+                // In lockstep, so that the two threads meet at some operations.
                 all.enumerated().map { index, operation in
                     arrived.add()
                     var looks = 0

@@ -1,4 +1,4 @@
-// Every operation ends once, after everything that it started, and whoever looks sees the same end: G1, G2, G8, G10,
+// Every operation ends once, after everything that it started, and every observer sees the same end: G1, G2, G8, G10,
 // G15, G16, G22.
 
 import CompositeOperations
@@ -50,7 +50,7 @@ import Testing
                     }
                 }
             }
-            // Operations that are suspended now would stay so.
+            // Operations that are suspended now would stay suspended.
             if choices[0] % 2 == 0 {
                 for operation in root.registered { operation.resume() }
                 let isOver = await eventually {
@@ -61,7 +61,7 @@ import Testing
             }
             root.operation?.cancel()
             _ = await root.operation?.outcome
-            // A redo runs blocks more than once: so only what is told is looked at.
+            // A redo runs blocks more than once, so the test checks only what is reported.
             for node in nodes {
                 guard let operation = node.operation else { continue }
                 _ = await operation.outcome
@@ -528,7 +528,7 @@ import Testing
 enum Kind: CaseIterable, Sendable {
     case leaf, sync, cascade, transaction, nested
 
-    /// One that is ready, and tells `log` how it ended. Its leaf waits for an end from outside.
+    /// Makes a ready operation that reports its end to `log`. Its leaf waits for an end from outside.
     func make(_ log: Log<String>) -> OperationHandle<Void> {
         let open: COOperation<Void>.Block = { _ in }
         let operation: OperationHandle<Void> =
@@ -546,7 +546,8 @@ enum Kind: CaseIterable, Sendable {
         }
     }
 
-    /// One that is ready, and what runs it with closures, which add to `log`. Its leaf ends as `ending` says.
+    /// Makes a ready operation, and a function that runs it with closures that add to `log`. Its leaf ends as `ending`
+    /// specifies.
     func prepare(
         _ log: Log<String>, ending: Ended
     ) -> (operation: OperationHandle<Void>, start: @Sendable () -> Bool) {
@@ -610,7 +611,7 @@ enum Kind: CaseIterable, Sendable {
 enum Ended: CaseIterable, Sendable {
     case finish, fail, cancel
 
-    /// - Returns: false: the operation has no such end.
+    /// - Returns: false if the operation has no such end.
     func end(_ operation: OperationHandle<Void>) -> Bool {
         switch self {
         case .cancel: return operation.cancel()

@@ -24,7 +24,7 @@ import Testing
         var all: Set<String> { texts.withLock { $0 } }
     }
 
-    /// How many are in it, and how many were at most.
+    /// The current number of users, and the maximum so far.
     private final class Room: Sendable {
         private let state = Locked((now: 0, most: 0))
         var most: Int { state.withLock { $0.most } }
@@ -150,7 +150,7 @@ import Testing
             #expect(await isCancelled != outcome.isFinished)
             let count = (0..<2).map { child in runs.entries.count { $0 == child } }
             if outcome.isFinished {
-                // The other one is done again only if the failure found it unfinished.
+                // The other child is redone only if the failure found it unfinished.
                 #expect(count[1] == 2 && (1...2).contains(count[0]))
             } else {
                 // A group that failed before it was cancelled has failed.
@@ -191,7 +191,7 @@ import Testing
             await pausing
             #expect(wasCancelled == all[1].isCancelled)
             await queue.idle()
-            // Blocks that are suspended go on.
+            // The block of a suspended operation keeps running.
             #expect(slots == .releaseWhileSuspended || room.most == 1)
             #expect(queue.operationCount == 0 && Set(order.entries).isSuperset(of: [0, 2]))
             seen.add("\(order.entries)")
@@ -286,7 +286,7 @@ import Testing
             async let isCancelled = one.cancel()
             let outcome = await one.outcome
             #expect(await isCancelled == outcome.isCancelled)
-            // A handler that another thread calls has no place in the orders that are run.
+            // A handler that another thread calls would be outside the explored orders.
             #expect([nil, thread].contains(told.withLock { $0 }))
             seen.add("\(outcome.isFinished) \(told.withLock { $0 == nil })")
         }

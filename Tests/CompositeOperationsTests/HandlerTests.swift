@@ -1,4 +1,4 @@
-// When, where and in whose stack handlers run: G5, G6, G7.
+// When, where and on whose stack handlers run: G5, G6, G7.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -17,7 +17,7 @@ import Testing
         async
     {
         await forAll(Shape.composite(depth: 4, badness: 25), cases: scaled(100)) { shape in
-            // Every kind of handler looks: closures at the root, onOutcome at each node (in Node).
+            // Every kind of handler checks: closures at the root, onOutcome at each node (in Node).
             let root = Node(shape)
             let violations = Log<String>()
             let check: @Sendable (String) -> Void = { who in
@@ -68,7 +68,7 @@ import Testing
 
     // MARK: G6
 
-    /// Notices code that runs in the stack of a call.
+    /// Detects code that runs on the stack of a call.
     private final class Stack: Sendable {
         private let threads = Locked<[UInt: Int]>([:])
         let found = Log<String>()
@@ -81,7 +81,7 @@ import Testing
             return body()
         }
 
-        /// User code that is not to run in the stack of a call.
+        /// Called by user code that must not run on the stack of a call.
         func visit(_ name: String) {
             if threads.withLock({ $0[thread] ?? 0 > 0 }) { found.add(name) }
         }
@@ -136,7 +136,7 @@ import Testing
                         }
                     })
                 let found = leaves.withLock { $0 }
-                // Also its own task is cancelled with a leaf that is ended from outside.
+                // Ending a leaf from outside cancels its task, too.
                 if !isCascade {
                     #expect(await eventually { found[1].numberOfRuns == 1 })
                     stack.call { _ = ending.end(found[1]) }
@@ -234,7 +234,7 @@ import Testing
         }
     }
 
-    /// Everything that can be asked of an operation, and what changes nothing that a test looks at.
+    /// Makes every query on an operation, and every call that changes nothing that a test checks.
     private static func useEverything(_ operation: AnyOperation) {
         _ = (operation.id, operation.state, operation.attempt, operation.numberOfRuns, operation.isReady)
         _ = (operation.isExecuting, operation.isSuspended, operation.isFinished, operation.isCancelled)
@@ -371,7 +371,7 @@ import Testing
 
     // MARK: G7
 
-    /// Runs work on threads elsewhere, and knows its own.
+    /// Runs work on threads elsewhere, and marks them.
     private final class Marked: ExecutionTarget {
         private static let key = DispatchSpecificKey<Int>()
         static var current: Int? { DispatchQueue.getSpecific(key: key) }
@@ -488,7 +488,7 @@ import Testing
 }
 
 extension OperationHandle where Success == Void {
-    /// Waits until those handlers have returned that are there when it has ended: they run in turn.
+    /// Waits until the handlers that exist when the operation has ended have returned. Handlers run in turn.
     func handlersAreOver() async {
         await withCheckedContinuation { continuation in onOutcome { _ in continuation.resume() } }
     }

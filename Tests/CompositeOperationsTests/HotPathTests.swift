@@ -1,5 +1,5 @@
-// HotPathTests - the short ways of DESIGN.md, section 4: a leaf that ends in one step, a turn that passes no queue, a
-// step with a value that is one object, a place of fixed layout for values.
+// HotPathTests - the fast paths of DESIGN.md, section 4: a leaf that ends in one step, a turn that bypasses the queue,
+// a step with a value in a single object, a place of fixed layout for values.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -9,7 +9,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// Does something when it goes: captured by a block, at the release of what the block captured.
+/// Runs a closure when it is released: if a block captured it, when the captures of the block are released.
 private final class Farewell: Sendable {
     private let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -26,7 +26,8 @@ private struct Nothing: Sendable, Equatable {}
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct HotPathTests {
     // MARK: The turn in hand
 
-    /// A cascade of two steps. The first one captures an object, and what is done when that goes is told the second.
+    /// A cascade of two steps. The first one captures an object whose release calls `body`, with the cascade and the
+    /// second step.
     private func farewell(
         secondOn target: (any ExecutionTarget)? = nil,
         _ body: @escaping @Sendable (COCascade<Int>, COOperation<Int>) -> Void,
@@ -97,7 +98,7 @@ private struct Nothing: Sendable, Equatable {}
                 ran.add()
             }
             let outcome = await cascade.outcome
-            // Or the next step, on another worker, was faster.
+            // Unless the next step, on another worker, was faster.
             #expect(outcome.isCancelled || ran.value == 1)
             if outcome.isFinished { #expect(ran.value == 1) }
         }
@@ -128,7 +129,7 @@ private struct Nothing: Sendable, Equatable {}
         }
     }
 
-    /// The handlers that have not been called when a step begins, at most; with as many cascades as there are workers.
+    /// The largest number of handlers not yet called when a step begins, with as many cascades as there are workers.
     @Test func `steps without an end do not keep the handlers of those before them waiting`() async throws {
         let steps = scaled(100_000)
         let worst = Locked(0)
@@ -248,8 +249,8 @@ private struct Nothing: Sendable, Equatable {}
 
     // MARK: Values
 
-    // No value with an alignment of 64 bytes (SIMD8<Double>): the optimised build of this very test damages the memory of its
-    // task with one, for a reason that is not known yet. A program that does the same does not.
+    // No value with an alignment of 64 bytes (SIMD8<Double>): with one, the optimised build of this test corrupts the
+    // memory of its task, for a reason that is not known yet. A separate program that does the same does not.
     private func travels<Value: Sendable & Equatable>(_ value: Value) async throws {
         let single = try await operation { value }.value
         #expect(single == value)
@@ -322,7 +323,7 @@ private struct Nothing: Sendable, Equatable {}
     }
 }
 
-/// Tells one thread that waits, for a time, that something has happened.
+/// Signals an event to one thread, which waits with a time limit.
 private final class Signal: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
     func signal() { semaphore.signal() }

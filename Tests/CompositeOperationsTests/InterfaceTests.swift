@@ -1,4 +1,4 @@
-// Every public member that no other suite is about, as a user would call it.
+// Every public member that no other suite covers, called as a user would call it.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -50,7 +50,7 @@ import Testing
                 return 3
             }
             scope.operation(on: elsewhere) { () async throws -> Void in
-                // Where all have to end before the composite does, they have, or will.
+                // In a cascade the earlier children have finished; in a group they finish sooner or later.
                 if isCascade {
                     #expect(token.isFinished)
                     #expect(try await [valued.value, returning.value, asynchronous.value] == [1, 2, 3])
@@ -177,7 +177,7 @@ import Testing
         #expect(truths == [true])
     }
 
-    /// ThreadSanitizer looks: an array without room is one that all have together.
+    /// Checked by ThreadSanitizer: all arrays without capacity share one storage object.
     @Test func `results: of no children, by several threads, share no memory`() {
         let made = concurrently(4) { _ in
             (0..<200).allSatisfy { _ in

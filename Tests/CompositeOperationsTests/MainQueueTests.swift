@@ -1,4 +1,4 @@
-// MainQueueTests - waits on the main thread: what is served meanwhile, who wakes them, and what a pump does.
+// MainQueueTests - waits on the main thread: what is served meanwhile, what wakes them, and what a pump does.
 
 @testable import CompositeOperations
 import CompositeOperationsTestSupport
@@ -37,7 +37,8 @@ import Testing
     private static let nestedRunLoop = Scene("an item empties the descriptor") {
         for _ in 0..<20 {
             let one = COOperation<Void>()
-            // Not yet: what is there before the wait is served without the descriptor.
+            // The inner items are posted later: items that are present before the wait are served without the
+            // descriptor.
             DispatchQueue.main.async {
                 operation {
                     DispatchQueue.main.async {
@@ -104,7 +105,7 @@ import Testing
             clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
             return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
         }
-        // A turn of its own, while it sleeps, wakes it.
+        // A turn of the sync operation itself wakes the sleeping waiter.
         let runs = Count()
         let sync = COSyncOperation<Void> { attempt in
             if runs.add() < 3 { operation { attempt.rerun() } } else { attempt.finish() }
@@ -124,7 +125,7 @@ import Testing
 
     // MARK: What cannot be served
 
-    /// Waits for an operation that ends when the sink has been told.
+    /// Waits for an operation that ends when the listener for diagnostics has been called.
     static func waitUntilTold() {
         let inner = COOperation<Void>()
         Diagnostics.onReport { diagnostic in
@@ -148,7 +149,7 @@ import Testing
         #expect(await Self.inItem.status() == 0)
     }
 
-    /// As in a test process, where others run the items.
+    /// As in a test process, where other threads run the items.
     @Test func `the same once the main thread has gone`() async {
         await #expect(processExitsWith: .success) {
             await withCheckedContinuation { done in
@@ -225,7 +226,7 @@ import Testing
         #expect(await Self.pump.status() == 0)
     }
 
-    /// A pump that serves twice, as a run loop does in which a timer runs a run loop.
+    /// A pump that serves twice, like a run loop in which a timer runs a run loop.
     private static let eaten = Scene("eaten") {
         let calls = Count()
         let one = COOperation<Void>()
@@ -238,7 +239,7 @@ import Testing
             return true
         }
         expectInScene(one.wait()?.isFinished == true, "it finished")
-        // One more is on its way, which finds that the wait is over.
+        // One more item is on its way, which finds that the wait is over.
         let more = Count()
         while RawMainQueue.awaitItems(50) {
             RawMainQueue.serve()

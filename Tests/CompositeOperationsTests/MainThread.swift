@@ -1,5 +1,6 @@
-// MainThread.swift - scenes on a main thread. That of a test process is taken: it is in `dispatchMain()`, for ever. So
-// each scene has a process of its own: this program, started once more, which plays the scene before its `main`.
+// MainThread.swift - scenes on a main thread. The main thread of a test process is not available: it stays in
+// `dispatchMain()` for ever. Each scene therefore runs in a separate process: this program, started again, plays the
+// scene before its `main`.
 
 import Dispatch
 import Glibc
@@ -13,10 +14,10 @@ func expectInScene(_ condition: Bool, _ sentence: String) {
     _exit(1)
 }
 
-/// A body that runs on the main thread of a process of its own.
+/// A body that runs on the main thread of a separate process.
 struct Scene: Sendable {
     fileprivate static let variable = "MAIN_THREAD_SCENE"
-    /// Seconds; then the process is killed.
+    /// The time in seconds after which the process is killed.
     private static let limit: UInt32 = 120
 
     let name: String
@@ -27,9 +28,9 @@ struct Scene: Sendable {
         self.body = body
     }
 
-    /// Plays it, in another process.
+    /// Plays the scene, in another process.
     ///
-    /// - Returns: the status of the process as `waitpid` tells it; 0: all was as expected.
+    /// - Returns: the status of the process as reported by `waitpid`; 0: all was as expected.
     func status() async -> Int32 {
         await aside { [name] in
             let arguments: [UnsafeMutablePointer<CChar>?] = [strdup(name), nil]
@@ -71,7 +72,7 @@ enum RawMainQueue {
     static let descriptor = function(
         "_dispatch_get_main_queue_handle_4CF", as: (@convention(c) () -> Int32).self)()
 
-    /// Runs the items that are there.
+    /// Runs the queued items.
     static func serve() {
         typealias Serve = @convention(c) (UnsafeMutableRawPointer?) -> Void
         function("_dispatch_main_queue_callback_4CF", as: Serve.self)(nil)
@@ -88,7 +89,7 @@ enum RawMainQueue {
         return true
     }
 
-    /// As who polls the descriptor does before it serves.
+    /// Empties the descriptor, as a poller does before it serves the queue.
     static func empty() {
         var count: UInt64 = 0
         _ = read(descriptor, &count, MemoryLayout.size(ofValue: count))

@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Looks at an operation when it goes: where that may be done, no lock of ours is held.
+/// Uses an operation when it is released. Where that is possible, no lock of ours is held.
 private final class Visitor: Sendable {
     private let visited: Count
     private let operation = Locked<AnyOperation?>(nil)
@@ -191,7 +191,7 @@ private struct Gone {
             last.withLock { $0 = step }
         }
         #expect(await cascade.outcome.isFinished)
-        // Nobody but this test holds the chain then.
+        // Only this test holds the chain then.
         #expect(await eventually { last.withLock { isKnownUniquelyReferenced(&$0) } })
         #expect(released.value == 0)
         await onSmallStack { last.withLock { $0 = nil } }
@@ -318,7 +318,7 @@ private struct Gone {
         let (first, second) = (await tokens.next(), await blocked.next())
         fill(queue, 40)
         fill(bounded, 5)
-        // Displaced or refused: of each queue those are gone, though it goes on.
+        // The displaced and refused operations of each queue are released, although the queue lives on.
         #expect(await eventually { released.value == 38 + 5 }, "\(released.value)")
         #expect(await eventually { gone.left == 4 })
         queue.suspend()
@@ -372,7 +372,7 @@ private struct Gone {
     func `a sync operation that ends while its turn is on its way to the thread that waits leaves nothing`()
         async throws
     {
-        /// Does something before it runs the first piece of work.
+        /// Calls a hook before it runs the first piece of work.
         final class Interposed: ExecutionTarget {
             private let before = Locked<(@Sendable () -> Void)?>(nil)
             var isCurrent: Bool { false }
@@ -400,7 +400,8 @@ private struct Gone {
                 hasReturned.open()
             }
             #expect(await eventually { queue.pendingOperations.count == 2 })
-            // Both turns are taken at once; while the first one is sent, the second operation ends, and its thread leaves.
+            // Both turns are taken together. While the first one is being sent, the second operation ends, and its
+            // thread leaves.
             target.interpose { [unowned sync] in
                 sync.cancel()
                 hasReturned.wait()
@@ -460,9 +461,9 @@ private struct Gone {
         #expect(await eventually { gone.left == 0 })
     }
 
-    /// An object captured in a block has its `deinit` run when the block goes.
+    /// The `deinit` of an object captured in a block runs when the block is released.
     @Test(.promises("G37")) func `who is told of diagnostics is released under no lock`() async {
-        // In a process of its own: there is one for all.
+        // In a separate process, because the listener is global.
         await #expect(processExitsWith: .success) {
             final class Last: Sendable {
                 deinit { Diagnostics.onReport(nil) }
@@ -476,7 +477,7 @@ private struct Gone {
 
     @Test(.promises("G37")) func `what users gave is released under no lock`() async throws {
         let visited = Count()
-        // A handler of the cancel, of an attempt that finishes.
+        // A cancel handler, of an attempt that finishes.
         let one = COOperation<Void>()
         do {
             let visitor = Visitor(visited)
@@ -488,7 +489,7 @@ private struct Gone {
         }
         try await one.value
         #expect(await eventually { visited.value == 1 })
-        // A handler of the outcome, and closures.
+        // An outcome handler, and closures.
         let two = COOperation<Void>()
         do {
             let visitor = Visitor(visited)
@@ -517,7 +518,7 @@ private struct Gone {
         try await three.value
         try await cascade.value
         #expect(await eventually { visited.value == 4 })
-        // A handler of an attempt that is given up.
+        // A handler of an abandoned attempt.
         let four = COOperation<Void>()
         do {
             let visitor = Visitor(visited)
@@ -536,7 +537,7 @@ private struct Gone {
         }
         try await four.value
         #expect(await eventually { visited.value == 5 })
-        // An error: of an attempt that is redone, by a leaf's resolver and by awake and rerun.
+        // The error of an attempt that is redone: by a leaf's resolver, by awake, and by rerun.
         final class Bad: Error {
             let visitor: Visitor
             init(_ visitor: Visitor) { self.visitor = visitor }

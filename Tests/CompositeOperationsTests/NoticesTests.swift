@@ -1,4 +1,4 @@
-// NoticesTests - the queue and the one drainer that lanes, mailboxes, handlers and observers have.
+// NoticesTests - the queue with a single drainer that lanes, mailboxes, handlers and observers use.
 
 @testable @_spi(Faces) import CompositeOperationsBasics
 import CompositeOperationsTestSupport
@@ -11,7 +11,7 @@ private enum Step: Hashable, Sendable {
     case append(Int)
     case pop(Int)
     case takeAll
-    /// The one at that place, if there is one.
+    /// Removes the element at that place, if there is one.
     case remove(Int)
     case removeEven
 }
@@ -56,7 +56,8 @@ private let steps = Generator<Step>.frequency([
                     model.removeAll { $0.isMultiple(of: 2) }
                 }
                 #expect(queue.count == model.count && queue.all == model)
-                // At most as many taken ones as there are others, but for a few; and nothing large when it is empty.
+                // At most as many taken elements as remaining ones, plus a few; and no large buffer when the queue is
+                // empty.
                 #expect(queue.elements.count <= 2 * queue.count + 16)
                 if case .pop = step, model.isEmpty { #expect(queue.elements.capacity <= 64) }
             }

@@ -1,5 +1,5 @@
-// ObservationTests - what observers see: labels follow the table, attempts never fall, nothing comes after the end
-// (G39); and the tree as text.
+// ObservationTests - what observers see: labels follow the table, attempt numbers never decrease, nothing comes after
+// the end (G39); and the tree as text.
 
 @testable import CompositeOperations
 import CompositeOperationsBasics
@@ -8,8 +8,8 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Which label may follow which, by the table of the states. A closed gate lies over four of them: so it may come
-/// and go, and what lies under it may change meanwhile.
+/// The labels that may follow each label, by the state table. A closed gate covers four of them: it may appear and
+/// disappear, and the state beneath it may change meanwhile.
 private let successors: [OperationState: Set<OperationState>] = {
     let gated: Set<OperationState> = [.ready, .queued, .executing, .delayed]
     return [
@@ -50,7 +50,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         if next.to == .executing { #expect(next.attempt > 0) }
     }
     #expect(last.attempt == operation.attempt)
-    // A composite may only pass from a pause to its children by being awoken.
+    // Only a composite may pass from a pause directly to its children, by being awoken.
     if !(operation is CompositeOperation<Void>) {
         for transition in seen { #expect(!(transition.from == .delayed && transition.to == .executing)) }
         #expect(operation.numberOfRuns <= operation.attempt)
@@ -88,7 +88,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
                 .finished,
             ])
         #expect(transitions.map(\.attempt) == [0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 2])
-        // An observer that comes late is told how the operation ended.
+        // A late observer is notified of how the operation ended.
         let late = await record(one).value
         #expect(late.map(\.to) == [.finished] && late.first?.from == .finished)
     }
@@ -134,7 +134,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         }
     }
 
-    /// Everything that threads can do to a tree, at once, and observers that come at any time.
+    /// Everything that threads can do to a tree, concurrently, with observers that arrive at any time.
     @Test(.promises("G39")) func `whatever threads do to a tree, what is seen follows the table`()
         async throws
     {
@@ -236,7 +236,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
 
     #if DEBUG
         @Test func `transitions that nobody reads are not kept`() async {
-            // In a process of its own, where nobody else observes anything.
+            // In a separate process, where nothing else is observed.
             await #expect(processExitsWith: .success) {
                 let tokens = Mail<COOperation<Void>.Attempt>()
                 let one = operation { tokens.send($0) }

@@ -1,4 +1,4 @@
-// OldReleaseTests - what the release of 2013 did, and this one does not: one test for each (G40).
+// OldReleaseTests - what the release of 2013 did and this one does not: one test for each (G40).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -50,7 +50,7 @@ extension AnyOperation {
     }
 
     @Test(.promises("G40")) func `an operation's block is never run by its caller`() async throws {
-        // A target that is busy until the caller is done: a block that ran inline would wait for ever for the caller.
+        // The block waits until the caller opens the gate: a block that ran inline would wait for ever.
         for makes in Self.makers {
             let gate = Gate()
             let ran = Count()
@@ -108,7 +108,7 @@ extension AnyOperation {
     @Test(.promises("G40")) func `without a default queue operations run on the built-in scheduler`()
         async throws
     {
-        // In a process of its own: where nobody has ever set one, and where it has been taken away again.
+        // In a separate process: where no default queue has ever been set, and where it has been removed again.
         await #expect(processExitsWith: .success) {
             func isOnSharedScheduler() async throws -> Bool {
                 let isOn: @Sendable () -> Bool = { Scheduler.current === Scheduler.shared }
@@ -146,7 +146,8 @@ extension AnyOperation {
     }
 
     @Test(.promises("G40")) func `handlers do not run in the stack of whoever cancels`() async throws {
-        // Each handler waits until the call that causes it has returned: in its stack, that would be never.
+        // Each handler waits until the call that causes it has returned: on the stack of that call, it would wait for
+        // ever.
         let options = OperationOptions(handlerTarget: elsewhere)
         for kind in 0..<4 {
             let returned = Gate()
@@ -193,7 +194,7 @@ extension AnyOperation {
         }
         #expect(await cascade.outcome.reason?.kind == .child)
         #expect(asked.value == 1)
-        // Also with siblings that nobody ends, in a queue that lets none start.
+        // Also with siblings that are never ended, in a queue that lets none start.
         let queue = COOperationQueue(runningLimit: 1)
         let group = transactionalOperation(on: queue) { group in
             group.operation { $0.cancel() }
@@ -209,7 +210,7 @@ extension AnyOperation {
     @Test(.promises("G40")) func `composites cannot be finished by hand`() async throws {
         let cascade = COCascade<Void>()
         let group = COTransaction<Void>()
-        // Which method the compiler finds tells whether there is one.
+        // The method that the compiler finds shows whether the type has one.
         let answers: [Any] = [
             cascade.finish(), group.finish(), cascade.fail(TestError()), group.fail(TestError()),
         ]

@@ -1,5 +1,5 @@
-// OperationContextTests - the task-local values that blocks and handlers see: those that are bound where they are given to
-// their operation, and nobody else's.
+// OperationContextTests - the task-local values that blocks and handlers see: the values that are bound where they are
+// given to their operation, and no others.
 
 import CompositeOperationsTestSupport
 import Dispatch
@@ -22,7 +22,7 @@ private enum Trace {
 
 private final class Marker: Sendable {}
 
-/// A log of the values seen, in the places where they are noted.
+/// A log of the values seen, in the places where they are recorded.
 private typealias Seen = Log<Int>
 
 extension Log where Entry == Int {
@@ -249,7 +249,7 @@ private func onThread<Answer: Sendable>(
         let again = kept.copy()
         again.start()
         #expect(try await again.value == 7)
-        // A block that is given later brings its own.
+        // A block that is set later brings its own values.
         let other = Trace.$id.withValue(7) { COOperation<Int> { $0.finish(Trace.id) } }
         Trace.$id.withValue(8) { _ = other.run { $0.finish(Trace.id) } }
         #expect(try await other.value == 8)

@@ -1,7 +1,7 @@
-// OperationMachineTests - the pure machine of one operation: random events against the table of its states.
+// OperationMachineTests - the pure state machine of one operation: random events against its transition table.
 //
-// The table, and what is counted beside it, stand here a second time, written from the specification: an event that
-// the table refuses changes nothing; one that it accepts leads where the table says.
+// The table, and the counts kept alongside it, are written here a second time, from the specification. An event that
+// the table refuses changes nothing; an accepted event leads where the table says.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -9,7 +9,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Unlike the macro, for calls that change what they are called on.
+/// Unlike the macro, works for calls that mutate their receiver.
 private func expect(
     _ condition: Bool, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation
 ) {
@@ -19,7 +19,7 @@ private func expect(
 private typealias Machine = OperationMachine
 private typealias Phase = OperationMachine.Phase
 
-/// The caller: a holder of the handle, of the attempt's token, or of the token of an attempt before.
+/// The caller: a holder of the handle, of the current attempt's token, or of the token of an earlier attempt.
 private enum Who: CaseIterable {
     case handle, current, old
 
@@ -36,7 +36,7 @@ private enum Event {
     case start, post, refusal, leave, childBegins, childLeaves, settle, ask, begin, suspend, resume, openAtEnd
     case turn(gateIsOpen: Bool)
     case decide(Machine.End, Who)
-    /// The block returns, which finishes the attempt, in one step.
+    /// The block returns and thereby finishes the attempt, in one step.
     case leaveFinished(Who)
     case redo(Machine.Redo, paused: Bool, Who)
     case reawaken(Machine.Redo)
@@ -67,7 +67,7 @@ private let events: Generator<Event> = {
         ])
 }()
 
-/// Everything that can be seen of a machine.
+/// The observable state of a machine.
 private struct Sight: Equatable {
     var phase: Phase
     var end: Machine.End
@@ -90,21 +90,21 @@ private struct Sight: Equatable {
     }
 }
 
-/// The machine under test, and what a bystander has counted of it.
+/// The machine under test, and the counts of an external observer.
 private struct Trial {
     var machine = Machine()
-    /// Sent, and not come: turns.
+    /// Turns that were sent and have not arrived.
     var posted = 0
     var begun: Int32 = 0
     var out: Int32 = 0
     var children: Int32 = 0
-    /// Accepted ends, less those that were taken back.
+    /// Accepted ends, less the ones that were undone.
     var decisions = 0
     var isLive = false
     var hasBeenTerminal = false
     var seen: Set<Phase> = []
 
-    /// Where the table lets the machine go from a phase, with an event that is accepted.
+    /// The phases that an accepted event may lead to, by phase.
     static let table: [Phase: Set<Phase>] = [
         .ready: [.queued, .ending],
         .queued: [.executing, .ending],
@@ -167,7 +167,7 @@ private struct Trial {
         checkLabels()
     }
 
-    /// Has the event happen, if its caller would let it, and looks at the answer.
+    /// Applies the event, unless no caller would issue it now, and checks the answer.
     ///
     /// - Returns: whether it was accepted.
     private mutating func happen(_ event: Event, _ before: Sight) throws -> Bool {
@@ -237,7 +237,8 @@ private struct Trial {
                 machine.canEnd(number)
                     == (isLivePhase && (phase != .deciding || who == .handle) && who != .old))
             let freed = machine.decide(end, number: number)
-            // While a decision is asked for the attempt is over for its own token: only the handle may end it.
+            // While a decision is pending, the attempt is over for its own token: only the handle may end the
+            // operation.
             let isEntitled = who == .handle || (who == .current && phase != .deciding)
             #expect((freed != nil) == (isLivePhase && isEntitled))
             guard let freed else { return false }
@@ -250,7 +251,7 @@ private struct Trial {
             return true
 
         case .leaveFinished(let who):
-            // The long way, where nothing comes between its steps: the end, the return, the outcome.
+            // The slow path, with nothing intervening between its steps: the end, the return, the outcome.
             var expected = machine
             let number = who.number(before.attempt) ?? before.attempt
             let isAlone = phase == .executing && isLive && out == 1 && children == 0
@@ -427,7 +428,7 @@ private struct Trial {
         }
     }
 
-    /// Random events seldom come just then.
+    /// Random events rarely come at these moments.
     @Test func `what belongs to an attempt that is over ends nothing: token, pause, and return of a block`() {
         var machine = OperationMachine()
         _ = machine.start()
@@ -457,7 +458,7 @@ private struct Trial {
         expect(machine.leaveFinished(number: 2) && machine.isTerminal && machine.isQuiescent)
     }
 
-    /// A machine that waits behind a pause, a gate and old blocks goes on exactly when the last of them is gone.
+    /// A machine held back by a pause, a gate and old blocks proceeds exactly when the last of them is gone.
     @Test func `a delayed machine proceeds when pause, blocks and hold are over, in any order`() async {
         for order in Self.permutations([0, 1, 2]) {
             var machine = OperationMachine()

@@ -397,7 +397,7 @@ import Testing
         }
         #expect(one.cancel())
         #expect(cascade.cancel())
-        // Its turn comes all the same, and is void.
+        // The turn arrives all the same, and is void.
         target.letGo()
         #expect(await one.outcome.isCancelled)
         #expect(await cascade.outcome.isCancelled)

@@ -1,4 +1,4 @@
-// OutsideFindingsTests.swift - what programs from outside have found, each as small as it can be said.
+// OutsideFindingsTests.swift - defects found by outside programs, each as a minimal test.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -13,7 +13,7 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OutsideFindingsTests {
     // MARK: Queues
 
-    /// [The first one that was cancelled freed its slot, and the next one began before its own cancel.]
+    /// [The first cancelled operation freed its slot, and the next one began before its own cancel.]
     @Test(.promises("G35"), arguments: [false, true])
     func `cancelAll lets nothing begin that waits, nor what depends on it`(blockHasReturned: Bool) async {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
@@ -45,7 +45,7 @@ import Testing
         #expect(await operation(on: queue) { 1 }.outcome.value == 1)
     }
 
-    /// [Newcomers were held back, or displaced by the count of those that were about to go.]
+    /// [New operations were held back, or were displaced because operations about to leave still counted.]
     @Test func `what is added while a queue is emptied runs`() async throws {
         for order in [COOperationQueue.Order.fifo, .lifo] {
             let queue = COOperationQueue(order, runningLimit: 1, on: elsewhere)
@@ -79,7 +79,7 @@ import Testing
         let second = operation(returning: Int.self, on: queue) { attempts.send($0) }
         let other = await attempts.next()
         let waiting = (0..<3).map { number in operation(on: queue) { number } }
-        // Another attempt goes last: it is the newest.
+        // The next attempt is placed last: it is the newest.
         #expect(token.rerun())
         let again = await attempts.next()
         #expect(again.number == 2)
@@ -95,7 +95,7 @@ import Testing
         await queue.idle()
     }
 
-    /// [It stayed as long as the handle.]
+    /// [The queue and the target were kept as long as the handle.]
     @Test func `a handle of what has ended keeps neither its queue nor its target`() async {
         final class Target: ExecutionTarget {
             func submit(_ work: ExecutionWork) { elsewhere.submit(work) }
@@ -116,7 +116,7 @@ import Testing
         #expect(leaf.isFinished && cascade.isFinished)
     }
 
-    /// [The one that was on its way read the target that the other one gave up.]
+    /// [The turn read the target while the end was releasing it.]
     @Test func `a turn that is on its way, and the end of its operation, race for the target`() async {
         for number in 0..<scaled(2_000) {
             let one = COOperation<Void>(
@@ -167,7 +167,7 @@ import Testing
         #expect(try await one.value)
     }
 
-    /// [It hung, and nobody was told.]
+    /// [The wait hung, and nothing was reported.]
     @Test func `a wait within the only slot of a queue for what waits there is told of`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<String>()
@@ -189,17 +189,17 @@ import Testing
     // MARK: Decisions
 
     private enum Late: CaseIterable {
-        /// The block registers the rest when the decision is open.
+        /// The block registers the rest while the decision is open.
         case registers
-        /// The same, when it is decided.
+        /// The block registers the rest after the decision.
         case registersLater
-        /// The block looks whether there is any use in that.
+        /// The block checks whether registering the rest still makes sense.
         case looks
         /// The block throws.
         case `throws`
     }
 
-    /// [It was a rerun where the block had not returned: finished children ran again.]
+    /// [Where the block had not returned, awake acted as rerun: finished children ran again.]
     @Test(.promises("G28"), arguments: Late.allCases)
     private func `awake keeps what has finished, though the block still registers`(late: Late) async throws {
         for isNested in [false, true] {
@@ -231,7 +231,7 @@ import Testing
                 if late == .looks { return }
                 isDecided.wait()
                 #expect(control.state == .delayed)
-                if late == .throws { throw TestError() }  // before that, awake is refused
+                if late == .throws { throw TestError() }  // had it thrown earlier, awake would be refused
                 if late == .registersLater { registerTheRest() }
             }
             let decided = Count()
@@ -270,7 +270,7 @@ import Testing
 
     // MARK: Time
 
-    /// [Beyond what a clock counts they stopped the process.]
+    /// [Lengths beyond the range of a clock crashed the process.]
     @Test func `a time limit or pause may be of any length`() async throws {
         let ages = Duration.seconds(Int64.max)
         for clock in [ContinuousClock(), SuspendingClock()] as [any Clock<Duration>] {
@@ -292,9 +292,9 @@ import Testing
         }
     }
 
-    /// A clock that is out of order.
+    /// A defective clock.
     private struct Broken: Clock {
-        /// When it fails; nil: at once.
+        /// The message after which it fails; nil: it fails at once.
         var told: Mail<Void>?
         let continuous = ContinuousClock()
         var now: ContinuousClock.Instant { continuous.now }
@@ -314,7 +314,7 @@ import Testing
         #expect(await paused.outcome.error is TestError)
         let limited = operation(options: OperationOptions(timeout: .seconds(1000), clock: Broken())) { _ in }
         #expect(await limited.outcome.error is TestError)
-        // A limit of the whole is one of all attempts.
+        // A limit on the whole operation covers all attempts.
         let resolver = COOperationResolver(maxAttempts: 3)
         let told = Mail<Void>()
         let tried = operation(
@@ -335,7 +335,7 @@ import Testing
 
     // MARK: Errors
 
-    /// [It was lost in silence.]
+    /// [The error was lost silently.]
     @Test func `an error that is thrown after the end is told of`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<String>()
@@ -347,7 +347,7 @@ import Testing
             _ = await finished.outcome
             try #require(await eventually { told.entries.count == 1 })
             try #require(told.entries[0].contains("threw, but it had ended: TestError"))
-            // To throw is the usual answer to a cancellation, and to another attempt.
+            // Throwing is the usual reaction to a cancellation, and to another attempt.
             let tokens = Mail<COOperation<Void>.Attempt>()
             for (isCancelled, isFinishedThen) in [(false, false), (true, false), (false, true)] {
                 let one = operation { attempt in
@@ -359,7 +359,7 @@ import Testing
                 }
                 _ = await (tokens.next(), one.outcome)
             }
-            // An operation about which a resolver is asked has not ended.
+            // While its resolver is being asked, an operation has not ended.
             let resolver = COOperationResolver(maxAttempts: 2, retryIf: { _ in true })
             let asked = operation(options: OperationOptions(resolver: resolver)) { attempt in
                 if attempt.number > 1 { return _ = attempt.finish() }
@@ -368,7 +368,7 @@ import Testing
             }
             _ = await asked.outcome
             try #require(told.entries.count == 1)
-            // A registration block, likewise.
+            // The same for a registration block.
             let group = transactionalOperation(on: elsewhere) { group in
                 let child = group.operation { (_) throws -> Void in throw TestError() }
                 while group.control.state != .ending { sched_yield() }
@@ -380,7 +380,7 @@ import Testing
         }
     }
 
-    /// [It called itself until the stack was at its end.]
+    /// [The listener called itself until the stack overflowed.]
     @Test func `a listener that gives cause to a diagnostic is not told of that one`() async {
         await #expect(processExitsWith: .success) {
             let told = Count()
@@ -463,7 +463,7 @@ import Testing
         #expect("\(serialQueue())" == "serial lane")
     }
 
-    /// [A queue that was suspended showed in the state alone.]
+    /// [A suspended queue was visible in the state only.]
     @Test func `predicates tell what the state does, in a suspended queue, too`() async throws {
         let queue = COOperationQueue()
         queue.suspend()

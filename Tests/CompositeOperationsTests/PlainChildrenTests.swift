@@ -1,5 +1,5 @@
-// PlainChildrenTests - children without objects: that they are none, that nobody can tell them from operations, and that they
-// become operations at whatever moment somebody asks.
+// PlainChildrenTests - children without objects: they have none, cannot be distinguished from operations, and become
+// operations as soon as one is asked for.
 
 @testable import CompositeOperations
 import CompositeOperationsBasics
@@ -112,8 +112,8 @@ extension Form {
     }
 
     @Test func `what a composition knows of plain children cannot be copied`() {
-        // A copy would retain what the thread that settled the composite gives up under no lock: a crash, once in a hundred
-        // runs of this suite.
+        // A copy would retain what the thread that settled the composite releases under no lock: a crash, once in a
+        // hundred runs of this suite.
         #expect(!isCopyable(PlainPart.self) && isCopyable(Int.self))
     }
 
@@ -201,7 +201,7 @@ extension Form {
             let composite = form.start { scope in
                 for number in 0..<count {
                     scope.operation {
-                        // A block that has begun before the call returns may go on.
+                        // A block that began before the call returned may go on.
                         if isCancelled.withLock({ $0 }) { late.add() }
                         begun.add()
                     }
@@ -514,7 +514,7 @@ extension Form {
 
     // MARK: Releases that wait
 
-    /// Does something when it goes.
+    /// Runs a closure when it is released.
     private final class Farewell: Sendable {
         private let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -529,7 +529,7 @@ extension Form {
                 let next = Locked<Child<Int>?>(nil)
                 let farewell = Farewell {
                     switch way {
-                    case 0: begun.wait()  // of which the scheduler is told
+                    case 0: begun.wait()  // the scheduler is notified of this wait
                     case 1: _ = DispatchSemaphore(value: 0).wait(timeout: .now())
                     default: _ = next.withLock { $0 }?.wait()
                     }
@@ -572,7 +572,7 @@ extension Form {
                 isThere.open()
                 await elsewhere.waits(for: isOver)
                 itself.withLock { $0 = nil }
-                // Or the next step was taken by another worker meanwhile, as the release took so long.
+                // Or another worker has taken the next step meanwhile, because the release took so long.
                 let states = cascade.children.map(\.state)
                 if !isSuspended {
                     #expect(await cascade.outcome.isCancelled || ran.value == 1)
@@ -624,7 +624,7 @@ extension Form {
 
     // MARK: Waits
 
-    /// A group within a group, each of which waits for a child of its own.
+    /// Nested groups, each waiting for a child of its own.
     @Sendable private static func nest(_ depth: Int, _ way: Int, _ threads: Locked<Set<UInt>>) {
         threads.withLock { _ = $0.insert(UInt(pthread_self())) }
         if depth == 0 { return }
@@ -648,7 +648,8 @@ extension Form {
 
     @Test(arguments: 0..<4)
     func `waits within waits run what they wait for, and take no thread each`(way: Int) async {
-        // In a process of its own, with one worker: a child that another worker steals is waited for asleep, and takes a thread.
+        // In a separate process with one worker: if another worker stole the child, the waiter would sleep, and take up
+        // a thread.
         await #expect(processExitsWith: .success) { [way] in
             setenv("CSCHED_WORKERS", "1", 1)
             try #require(Scheduler.shared.workers == 1)

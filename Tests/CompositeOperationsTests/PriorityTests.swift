@@ -1,4 +1,4 @@
-// PriorityTests - which priority an operation has, in which order queues admit, and how waits raise.
+// PriorityTests - which priority an operation has, the order in which queues admit, and how waits raise priorities.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -8,7 +8,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// One worker, which is held until a test lets it go. Blocks note their names, and the priority of their turn.
+/// One worker, held until a test releases it. Blocks record their names and the priority of their turns.
 private final class Bench: Sendable {
     let scheduler: Scheduler
     let names = Log<String>()
@@ -37,16 +37,17 @@ private final class Bench: Sendable {
         operation(on: scheduler, options: OperationOptions(priority: priority), block(name))
     }
 
-    /// Whether so many turns have been sent, those that were sent again included: a priority shows before that.
+    /// Whether `turns` turns have been sent, counting the ones sent again. A new priority is visible before its turn is
+    /// sent.
     func hasBeenSent(_ turns: Int) async -> Bool {
         await eventually { scheduler.statistics.submitted == 1 + turns }
     }
 
     func letGo() { gate.open() }
 
-    /// Lets go, and waits until the worker has nothing left: what is of the background goes last.
+    /// Releases the worker, and waits until it has nothing left: background work runs last.
     func runAll() async throws {
-        // A thread that sends a turn of high priority may not have said so yet, and this one does.
+        // A thread that sends a high-priority turn may not have announced it yet; this submission does.
         try scheduler.submit(priority: .high) {}
         letGo()
         let isDone = Gate()
@@ -165,7 +166,7 @@ private final class Bench: Sendable {
                     }
                 })
         }
-        // To wait for it would raise them.
+        // Waiting for the composite would raise the children.
         composite.onOutcome { _ in ended.send(()) }
         await ended.next()
         for (child, priority) in zip(await made.next(), Scheduler.Priority.allCases) {
@@ -258,7 +259,7 @@ private final class Bench: Sendable {
 
     // MARK: Queues
 
-    /// A queue of one slot, whose turns come when a test says so.
+    /// A queue with one slot, whose turns run when the test releases them.
     private struct Held {
         let target = HoldingTarget()
         let queue: COOperationQueue
@@ -352,7 +353,7 @@ private final class Bench: Sendable {
 
     // MARK: Who waits
 
-    /// Has something of high priority depend on an operation, which raises that at once.
+    /// Makes a high-priority operation depend on `other`, which raises `other` at once.
     private func dependent(on other: AnyOperation) -> COOperation<Void> {
         let one = COOperation<Void>(options: OperationOptions(priority: .high)) { $0.finish() }
         #expect(one.addDependency(other))
@@ -507,8 +508,8 @@ private final class Bench: Sendable {
         await queue.idle()
     }
 
-    /// Each wait looks at the steps that none before it has looked at: ten times as many take ten times as long. Counted is
-    /// the time of the thread that waits, whatever others do.
+    /// Each wait visits only the steps that no earlier wait has visited, so ten times as many steps take ten times as
+    /// long. The test measures the CPU time of the waiting thread, which does not depend on other threads.
     @Test func `any number of waits for late steps cost no more than the steps`() async throws {
         func nanoseconds(_ count: Int) async throws -> Int {
             let (isOpen, mail) = (Mail<COOperation<Void>.Attempt>(), Mail<[COOperation<Void>]>())
@@ -530,7 +531,7 @@ private final class Bench: Sendable {
         }
         _ = try await nanoseconds(100)
         let (few, many) = (try await nanoseconds(100), try await nanoseconds(5000))
-        // Linear is 50 times as much, quadratic 2,500 times.
+        // Linear growth is a factor of 50, quadratic growth a factor of 2,500.
         #expect(many < few * 400)
     }
 
@@ -556,7 +557,7 @@ private final class Bench: Sendable {
         let ones = raised.map { dependent(on: $0) }
         for one in ones { one.start() }
         let (isOver, runs, rounds) = (Gate(), Count(), Count())
-        // Nobody waits for it: that would raise it.
+        // Nothing waits for this operation, because a wait would raise it.
         operation(on: bench.scheduler, options: OperationOptions(priority: .background)) {
             runs.add()
             isOver.open()
@@ -575,7 +576,7 @@ private final class Bench: Sendable {
     @Test func `turns of operations that were cancelled leave the background its share`() async throws {
         let bench = try await Bench()
         let (isOver, runs, rounds) = (Gate(), Count(), Count())
-        // As they have no options, they have the priority of what starts them.
+        // Without options, operations have the priority of the code that starts them.
         let isStarted = Gate()
         try Scheduler.shared.submit(priority: .background) {
             for _ in 0..<200 { operation(on: bench.scheduler) {}.cancel() }

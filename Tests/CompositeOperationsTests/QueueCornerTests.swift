@@ -1,5 +1,5 @@
-// QueueCornerTests - corners that no other test looked into: slots, and the places that queues give. Each was
-// found by a defect that the others let pass (Verification/Mutants/swift-by-hand.txt).
+// QueueCornerTests - corner cases that no other test covered: slots, and the places that queues give. Each was found by
+// a defect that the other tests let pass (Verification/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -81,7 +81,7 @@ import Testing
         #expect(waiting.withLock { $0! }.cancel())
         let hold = await holds.next()
         #expect(hold != nil && group.state == .deciding)
-        // The slot of the one that runs is the only one.
+        // The slot of the running operation is the only one.
         try await operation(on: queue) {}.value
         #expect(group.state == .deciding)
         withExtendedLifetime(hold) {}

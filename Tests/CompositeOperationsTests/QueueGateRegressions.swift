@@ -1,4 +1,4 @@
-// R48, R53, R59: queues that are suspended, what passes through them, and what becomes ready later.
+// R48, R53, R59: suspended queues, what passes through them, and what becomes ready later.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -24,7 +24,7 @@ import Testing
             let waiting = operation(on: queue) { _ = runs.add() }
             try await operation(on: target) {}.value
             try await operation(on: other) {}.value
-            // Handlers and pieces of work for the target itself are not the queue's business.
+            // Handlers and work submitted to the target itself bypass the queue.
             await withCheckedContinuation { done in
                 let handled = operation(on: other) {}
                 handled.onOutcome(on: target) { _ in done.resume() }

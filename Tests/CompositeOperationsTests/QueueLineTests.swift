@@ -1,5 +1,5 @@
-// QueueLineTests - who goes first in a queue, who comes back to which place, and who is taken out: step by step, on a
-// target that is driven by hand.
+// QueueLineTests - the order of admission, the place to which an operation returns, and removal: step by step, on a
+// target driven by hand.
 
 import CompositeOperations
 import CompositeOperationsBasics
@@ -11,7 +11,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// A queue whose turns come when a test says so.
+/// A queue whose turns run when the test releases them.
 private struct Bench {
     let target = HoldingTarget()
     let queue: COOperationQueue
@@ -21,7 +21,7 @@ private struct Bench {
         queue = COOperationQueue(order, runningLimit: runningLimit, pendingLimit: pendingLimit, on: target)
     }
 
-    /// One that takes a slot, and keeps it until it is finished.
+    /// An operation that takes a slot and keeps it until it is finished.
     func holder() -> COOperation<Void> {
         let one = operation(on: queue) { _ in }
         runAll()
@@ -32,7 +32,7 @@ private struct Bench {
     @discardableResult
     func add(_ name: String) -> COOperation<Void> { operation(on: queue) { log.add(name) } }
 
-    /// One turn after the other, until none is sent any more.
+    /// Runs turn after turn, until no more are sent.
     func runAll() { while target.count > 0 { target.letGo() } }
 }
 
@@ -69,7 +69,7 @@ private struct Bench {
         #expect(first.resume())
         #expect(bench.queue.pendingOperations.first === first)
         bench.runAll()
-        // The slot that it could not use went to another one.
+        // The slot that the suspended operation could not use went to another one.
         #expect(
             bench.log.entries
                 == (order == .fifo ? ["second", "first", "third"] : ["third", "second", "first"]))
@@ -103,7 +103,7 @@ private struct Bench {
         #expect(holder.hasLeftOpen)
         let group = transactionalOperation(on: bench.queue, options: options) { group in
             children.send(group.operation { bench.log.add("again") })
-            bench.queue.runningLimit = 1  // or the child would take the place of this block
+            bench.queue.runningLimit = 1  // otherwise the child would take the place of this block
         } cancellation: {
             $0.awake()
         }
@@ -137,7 +137,7 @@ private struct Bench {
         let (holder, child) = (await children.next(), await children.next())
         #expect(holder.hasLeftOpen)
         #expect(bench.queue.pendingOperations.map(\.id) == [child.id])
-        // In one step all end, and are to be done again.
+        // All children end in one step, and are to run again.
         #expect(child.cancel())
         #expect(group.attempt == 2 && bench.queue.pendingOperations.isEmpty)
         #expect(await eventually { clock.sleepers == 1 })
@@ -213,7 +213,7 @@ private struct Bench {
                     expected.append("\(added)")
                     added += 1
                 }
-                // More than half of it goes: it is tidied up at the next one.
+                // More than half of the line leaves, so the next addition tidies it up.
                 while bench.target.count > 0, bench.log.entries.count < added * 3 / 4 {
                     bench.target.letGo()
                 }
@@ -310,7 +310,7 @@ private struct Bench {
     @Test(.promises("G32"), .enabled(if: !isSanitized)) func `who comes and goes has one place in the line`()
         async
     {
-        // In a process of its own, where nobody else needs memory.
+        // In a separate process, where nothing else needs memory.
         await #expect(processExitsWith: .success) {
             let bench = Bench()
             let holder = bench.holder()
@@ -413,7 +413,7 @@ private struct Bench {
         bench.runAll()
         let token = await tokens.next()
         #expect(token.operation.hasLeftOpen)
-        // The first child gives its slot back, before the queue has heard of the second one's gate.
+        // The first child gives its slot back before the queue learns of the second child's gate.
         #expect(group.suspend())
         #expect(bench.target.count == 0 && bench.queue.runningOperations.isEmpty)
         #expect(group.resume())
@@ -424,13 +424,13 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    /// In a process of its own: once there has been a default queue, children are made in another way.
+    /// In a separate process: once a default queue has existed, children are made in another way.
     @Test(.promises("G33"))
     func `children pass through the queue of their composite, where there never was a default queue`()
         async
     {
         await #expect(processExitsWith: .success) {
-            COQueues.context = .empty  // nor are values bound for children
+            COQueues.context = .empty  // no values are bound for children either
             let queue = COOperationQueue(runningLimit: 1)
             let tokens = Mail<COOperation<Void>.Attempt>()
             let group = transactionalOperation(on: queue) { group in
@@ -625,7 +625,7 @@ private struct Bench {
 
     #if DEBUG
         @Test func `a line keeps nothing of whom it has let in, nor of who had left it before`() async {
-            // In a process of its own, where no other test has queues.
+            // In a separate process, where no other test has queues.
             await #expect(processExitsWith: .success) {
                 for order in [COOperationQueue.Order.fifo, .lifo] {
                     let bench = Bench(order)
@@ -651,7 +651,7 @@ private struct Bench {
         func `those that are displaced leave nothing behind, while the queue is full all the time`()
             async
         {
-            // In a process of its own, where no other test has queues.
+            // In a separate process, where no other test has queues.
             await #expect(processExitsWith: .success) {
                 let bench = Bench(.aggressiveLIFO, pendingLimit: 1)
                 let holder = bench.holder()
@@ -666,7 +666,7 @@ private struct Bench {
     #endif
 
     @Test func `children that are settled before their queue has heard of their ends have left it`() async {
-        /// Holds its work; when it is given some, a test may do something first.
+        /// Holds its work. Before it stores the next piece, it calls a hook of the test, once.
         final class Target: ExecutionTarget {
             let held = HoldingTarget()
             let first = Locked<(@Sendable () -> Void)?>(nil)
@@ -690,8 +690,8 @@ private struct Bench {
         let holder = await children.next()
         let other = operation(on: queue) {}
         #expect(holder.hasLeftOpen && queue.pendingOperations.count == 3)
-        // The slot goes to the other operation before the queue hears of the last two children. Then, while the decision of the
-        // composite is open, its end settles them.
+        // The slot goes to the other operation before the queue learns of the last two children. Then, while the
+        // decision of the composite is open, its end settles them.
         target.first.withLock { $0 = { group.cancel() } }
         #expect(holder.cancel())
         #expect(target.first.withLock { $0 == nil } && group.isCancelled)
@@ -813,7 +813,7 @@ private struct Bench {
     }
 }
 
-/// Does something when it is given work, and runs that elsewhere.
+/// Calls a hook when it is given work, then runs the work elsewhere.
 private final class MeddlingTarget: ExecutionTarget {
     private let meddle: @Sendable () -> Void
     init(_ meddle: @escaping @Sendable () -> Void) { self.meddle = meddle }

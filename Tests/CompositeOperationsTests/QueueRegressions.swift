@@ -114,7 +114,7 @@ import Testing
         }
         #expect(await eventually { began.value == 1 })
         #expect(queue.pendingOperations.count == 5)
-        // One event, four more slots; nobody leaves.
+        // One event adds four slots; no operation leaves.
         queue.runningLimit = 5
         #expect(await eventually { began.value == 5 })
         #expect(queue.runningOperations.count == 5)
@@ -134,7 +134,7 @@ import Testing
         #expect(first.suspend())
         let second = operation(on: queue) { ran.add(2) }
         lane.runAll()
-        // The slot went to the other one meanwhile.
+        // The slot has gone to the second operation meanwhile.
         lane.runAll()
         #expect(await second.outcome.isFinished)
         #expect(ran.entries == [2])

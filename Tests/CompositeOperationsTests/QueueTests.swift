@@ -10,7 +10,7 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueTests {
     // MARK: G32
 
-    /// A queue whose only slot is taken until `opened`.
+    /// A queue whose only slot is taken until `first` ends.
     private func occupied(
         _ order: COOperationQueue.Order, pendingLimit: Int? = nil
     ) async -> (queue: COOperationQueue, first: COOperation<Void>.Attempt) {
@@ -81,8 +81,8 @@ import Testing
         }
     }
 
-    /// A displaced operation has been taken out when its cancel comes: what happens to it in between must not put it
-    /// back into a line.
+    /// A displaced operation has already left the queue when its cancel arrives. Nothing that happens in between may
+    /// put it back in line.
     @Test(.promises("G32"))
     func `a displaced operation that is suspended and resumed meanwhile does not run`() async throws {
         for _ in 0..<scaled(300) {
@@ -109,8 +109,8 @@ import Testing
         }
     }
 
-    /// The same, made certain: a target of handlers is told of the first displacement before the second one is
-    /// cancelled, and moves that one then.
+    /// The same, deterministically: a handler target receives the handler of the first displaced operation before the
+    /// second one is cancelled, and moves the second one at that moment.
     @Test(.promises("G32"))
     func `what a handler's target does to a displaced operation does not put it back into a line`()
         async throws
@@ -156,7 +156,7 @@ import Testing
         queue.suspend()
         for _ in 0..<3 { operation(on: queue) {} }
         let idle = Task { await queue.idle() }
-        // The task waits, or will find the queue empty; either has to end.
+        // The task waits, or will find the queue empty. Either way it has to end.
         for _ in 0..<100 { await Task.yield() }
         queue.pendingLimit = 0
         let newcomer = operation(on: queue) {}
@@ -208,9 +208,9 @@ import Testing
             var live: [COOperation<Void>.Attempt] = []
             var left = count
             while left > 0 {
-                // As many as fit begin, without anything else happening.
+                // As many as fit begin without any further event.
                 while live.count < min(limit, left) { live.append(await tokens.next()) }
-                // The block of one that was finished may still be out.
+                // The block of a finished operation may still be running.
                 #expect(await eventually { queue.runningOperations.count == min(limit, left) })
                 #expect(queue.pendingOperations.count == left - min(limit, left))
                 live.removeFirst().finish()
@@ -280,7 +280,7 @@ import Testing
         }
         #expect(waiting.addDependency(dependency))
         #expect(queue.add(waiting))
-        // The one that is not ready holds nobody back.
+        // The operation that is not ready holds no other one back.
         try await operation(on: queue) { runs.add("other") }.value
         #expect(dependency.finish(()))
         try await waiting.value

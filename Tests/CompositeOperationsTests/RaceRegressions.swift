@@ -1,4 +1,4 @@
-// R33 to R38, R50, R51, R58: two threads at once, and handlers that look around.
+// R33 to R38, R50, R51, R58: two concurrent threads, and handlers that inspect operations.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -111,7 +111,7 @@ import Testing
             await withCheckedContinuation { done in group.onOutcome { _ in done.resume() } }
             #expect(outcome.isCancelled == answers[1])
             #expect(called.entries == [answers[1] ? "cancellation" : "completion"])
-            // Finished in time, the child stays finished, whatever becomes of the group.
+            // A child that finished in time stays finished, whatever happens to the group.
             #expect(child.result?.isFinished == answers[0])
         }
     }
@@ -210,7 +210,7 @@ import Testing
 
     // MARK: R38
 
-    /// Has another thread use an operation, and waits until it has.
+    /// Has another thread use an operation, and waits until that thread is done.
     private static func look(at operation: AnyOperation?) {
         let hasLooked = Gate()
         elsewhere.async {
@@ -225,7 +225,7 @@ import Testing
         hasLooked.wait()
     }
 
-    /// Has another thread use an operation when it goes.
+    /// Has another thread use an operation when it is released.
     private final class Looker: Sendable {
         private let operation: Locked<AnyOperation?>
         private let gone: Count

@@ -1,5 +1,5 @@
-// Attempts after the first, where something else happens at the same time: decisions, resolvers, pauses, limits of
-// time, and what is released.
+// Attempts after the first, with something else happening concurrently: decisions, resolvers, pauses, time limits, and
+// releases.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -176,7 +176,7 @@ import Testing
             let accepted = await racing(2) { index in
                 index == 0 ? first.fail(TestError(number: round)) : one.cancel(CancelReason(.removed))
             }
-            // The cancel may come before the failure, or after it: it is never refused.
+            // The cancel may come before or after the failure, and is never refused.
             #expect(accepted[1])
             #expect(await one.outcome.reason?.kind == .removed)
             #expect(runs.value <= 2)
@@ -252,7 +252,7 @@ import Testing
         await waitElsewhere(isDeciding)
         goOn.open()  // its second registration is refused
         await waitElsewhere(hasReturned)
-        await waitElsewhere(outerHasReturned)  // or the outer one is rerun, too
+        await waitElsewhere(outerHasReturned)  // otherwise the outer one is rerun, too
         #expect(outer.awake())
         #expect(await outer.outcome.isFinished)
         #expect(runs.map(\.value) == [1, 1])
@@ -302,7 +302,7 @@ import Testing
         } cancellation: { outer in
             if outer.attempt == 1 { outer.awake() }
         }
-        // The second attempt of the inner one belongs to the outer decision: its pause is given up.
+        // The second attempt of the inner cascade comes from the outer decision, so its pause is abandoned.
         #expect(await outer.outcome.isFinished)
         #expect(runs.value == 2)
         #expect(await eventually { clock.sleepers == 0 })
@@ -327,7 +327,7 @@ import Testing
                 }
             }
         } cancellation: { outer in
-            // Everything has left before it goes on, so that the other child has had the time to finish, or not.
+            // Everything has left before the composite goes on, so the other child has had time to finish, or not.
             outer.awake()
         }
         #expect(await outer.outcome.isFinished)
@@ -484,7 +484,8 @@ import Testing
                 }
             }
             let outcome = await cascade.outcome
-            // `rerun` may follow `awake` when that one has begun already; both before the holds, or none.
+            // `rerun` may follow an `awake` that has begun already. Either is accepted only before the holds are
+            // released.
             if decided[0] || decided[1] {
                 #expect(outcome.isFinished)
             } else {
@@ -742,7 +743,7 @@ import Testing
 
 // MARK: Help
 
-/// Waits at a gate without a thread of the test's.
+/// Waits at a gate without blocking a thread of the test.
 private func waitElsewhere(_ gate: Gate) async {
     await withCheckedContinuation { continuation in
         elsewhere.async {
@@ -752,14 +753,14 @@ private func waitElsewhere(_ gate: Gate) async {
     }
 }
 
-/// Threads that start together, without one of the test's.
+/// Runs `body` on threads that start together, without blocking a thread of the test.
 private func racing(_ count: Int, _ body: @escaping @Sendable (Int) -> Bool) async -> [Bool] {
     await withCheckedContinuation { continuation in
         elsewhere.async { continuation.resume(returning: concurrently(count, body)) }
     }
 }
 
-/// Cascades in each other, with one leaf in the innermost.
+/// Nested cascades, with one leaf in the innermost.
 private func nest(
     _ scope: CascadeScope, _ depth: Int, _ options: OperationOptions = .standard,
     _ leaf: @escaping COOperation<Void>.Block
@@ -773,7 +774,7 @@ private func nest(
     }
 }
 
-/// Runs work elsewhere, and tells when a piece of it has returned, with everything that follows.
+/// Runs work elsewhere, and reports when a piece has returned, including everything that follows from it.
 final class Relay: ExecutionTarget {
     private let after: @Sendable () -> Void
     init(_ after: @escaping @Sendable () -> Void) { self.after = after }
@@ -786,11 +787,11 @@ final class Relay: ExecutionTarget {
     }
 }
 
-/// Runs its first job before that is enqueued, and keeps the one who enqueues it until a gate is open.
+/// Runs its first job inside `enqueue`, and then blocks the enqueuing thread until a gate opens.
 private final class InlineFirst: ExecutionTarget, TaskExecutor {
     private let isFirst = Locked(true)
     private let until: Gate
-    /// The first one who enqueued a job has left.
+    /// Opens when the piece of work that enqueued the first job has returned.
     let hasLeft = Gate()
     init(until: Gate) { self.until = until }
     var isCurrent: Bool { false }

@@ -1,5 +1,4 @@
-// RedoTests - attempts after the first: what awake and rerun do again, and when (G28); limits (G29); pauses (G30,
-// G31).
+// RedoTests - attempts after the first: what awake and rerun redo, and when (G28); limits (G29); pauses (G30, G31).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -7,7 +6,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Which steps fail how often before they finish.
+/// How often each step fails before it finishes.
 private let failures = Generator.array(of: .int(in: 0...2), count: 1...6)
 
 private let always: @Sendable (Cause) -> Bool = { _ in true }
@@ -59,13 +58,13 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
             } cancellation: {
                 $0.awake()
             }
-            // Until the block has returned, awake would be rerun.
+            // Until the block has returned, awake would act as rerun.
             _ = await operation(on: lane) {}.outcome
             #expect(group.resume())
             #expect(await group.outcome.isFinished)
             #expect(doubled.value == 0)
             #expect(failures.indices.allSatisfy { finishes[$0] == 1 })
-            // A child's attempt falls together with a round at most once.
+            // A child makes at most one attempt per round.
             #expect(failures.indices.allSatisfy { runs[$0] <= group.attempt })
             #expect(group.numberOfRuns == 1)
         }
@@ -202,7 +201,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
             await begun.next()
             #expect(await eventually { group.children.count == 2 })  // the block may still be out
             let (slow, other) = (group.children[0], group.children[1])
-            await ran.next()  // and has looked
+            await ran.next()  // and has made its check
             #expect(other.numberOfRuns == 1)
             #expect(other.cancel())
             #expect(await decided.next())
@@ -356,7 +355,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
             let resolver = COOperationResolver(
                 maxAttempts: 2,
                 fallback: { operation in
-                    // The limit is a limit.
+                    // A fallback cannot exceed the limit.
                     redone.add(operation.rerun())
                     redone.add(operation.resolve(using: COOperationResolver()))
                     redone.add(operation.cancel(CancelReason(.timedOut)))
@@ -610,7 +609,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
             clock.advance(by: .seconds(3))
             try await operation {}.value
             #expect(runs.value == 1)
-            // Each attempt's end is told once: that of the first, and that of the one that never began.
+            // Each attempt's end is reported once: the end of the first, and the end of the one that never began.
             #expect(await eventually { handled.value == (isChild ? 1 : 2) })
         }
     }

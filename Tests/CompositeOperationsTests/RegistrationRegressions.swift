@@ -9,7 +9,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RegistrationRegressions {
-    /// Both kinds of composites, with the same block.
+    /// Starts a composite of either kind, with the same block.
     @discardableResult
     static func composite(
         isCascade: Bool, on target: (any ExecutionTarget)? = nil,
@@ -94,7 +94,7 @@ import Testing
                 }
             }
             let outcome = await composite.outcome
-            // The cancellation may come when all is done.
+            // The cancellation may come after everything is done.
             #expect(!outcome.isFailed)
             for child in children.entries { _ = await child.outcome }
             #expect(await eventually { outcomes.value == 50 })
@@ -270,7 +270,7 @@ import Testing
                     }
                 }
             }
-            // The tree's own gate still holds, and opens.
+            // The gate of the tree still closes and opens.
             #expect(group.suspend())
             let late = scopes.entries[0].operation {}
             #expect(late.state == .suspended)

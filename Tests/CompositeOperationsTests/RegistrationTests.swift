@@ -1,5 +1,5 @@
-// RegistrationTests - children that come late, or never should have come (G23), and registration blocks that throw
-// (G24).
+// RegistrationTests - children that are registered too late, or should not be registered at all (G23), and registration
+// blocks that throw (G24).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -29,7 +29,7 @@ import Testing
         #expect(await leaf.outcome.error as? RegistrationError == .ended)
         #expect(!scope.isOpen)
 
-        // A ready-made one stays as it is, and can be of use elsewhere.
+        // A ready-made operation is unchanged, and can be used elsewhere.
         let ready = COOperation<Void> { $0.finish() }
         #expect(throws: RegistrationError.ended) { try scope.add(ready) }
         #expect(ready.state == .ready)
@@ -290,7 +290,7 @@ import Testing
     @Test(.promises("G23")) func `a composite takes in nobody who has nothing to run`() async throws {
         let made = COCascade<Void> { $0.operation {} }
         try await made.run()
-        // The last one is a copy of what has given its block up.
+        // The last one is a copy of a composite that has released its block.
         let all = [COOperation<Void>(), COCascade<Void>(), COTransaction<Void>(), made.copy()]
         let cascade = cascadeOperation { cascade in
             for one in all {

@@ -16,7 +16,7 @@ extension DispatchQueue {
     }
 }
 
-/// Keeps its work until it is told to run it.
+/// Holds its work until `runAll()` is called.
 final class HeldTarget: ExecutionTarget {
     private let held = Locked<[ExecutionWork]>([])
     var isCurrent: Bool { false }
@@ -24,7 +24,7 @@ final class HeldTarget: ExecutionTarget {
 
     func submit(_ work: ExecutionWork) { held.withLock { $0.append(work) } }
 
-    /// Runs what is there now, on the calling thread.
+    /// Runs the work held so far, on the calling thread.
     func runAll() {
         let all = held.withLock { held in
             defer { held = [] }

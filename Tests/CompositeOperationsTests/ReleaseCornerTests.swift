@@ -1,5 +1,5 @@
-// ReleaseCornerTests - corners that no other test looked into: what is given up, when, and that it goes under no
-// lock. Each was found by a defect that the others let pass (Verification/Mutants/swift-by-hand.txt).
+// ReleaseCornerTests - corner cases that no other test covered: what is released, when, and that no lock is held then.
+// Each was found by a defect that the other tests let pass (Verification/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -8,7 +8,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Calls something when it goes: in an object of a user's, where that may be done, no lock of ours is held.
+/// Calls a closure when it is released. Where an object of a user's can do that, no lock of ours is held.
 private final class Sentinel: Sendable {
     private let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -19,7 +19,7 @@ private struct SentinelError: Error {
     let sentinel: Sentinel
 }
 
-/// The work of a composite's sentinel: it looks at the composite, and counts.
+/// The body of a composite's sentinel: uses the composite, and counts.
 private final class Watch: Sendable {
     private let operation = Locked<AnyOperation?>(nil)
     let released = Count()
@@ -209,7 +209,7 @@ private struct WeakChild {
     @Test func `a plain leaf leaves nothing: neither block, nor value, nor itself`() async {
         let (blocks, values) = (Count(), Count())
         weak var gone: COOperation<Token>?
-        // Nobody waits for it: then it would be a plain one no more.
+        // Nothing waits for this leaf: with a waiter it would no longer be a plain one.
         func run() {
             let inBlock = Token(blocks)
             gone = operation {

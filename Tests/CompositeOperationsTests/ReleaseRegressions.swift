@@ -1,4 +1,4 @@
-// R49: what a composite that has settled lets go.
+// R49: what a settled composite releases.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -44,7 +44,7 @@ import Testing
         _ = await composite.outcome
         #expect(await eventually { children.entries.allSatisfy { $0.operation == nil } })
         #expect(composite.children.isEmpty)
-        // All but the first one, which `block` holds here.
+        // All but the first, which `block` holds here.
         #expect(await eventually { released.value == 3 + 2 })
         withExtendedLifetime(block) {}
         #expect(composite.isEnded)

@@ -1,4 +1,4 @@
-// Random trees of operations, and what each operation of such a tree is seen to do.
+// Random trees of operations, and a record of what each operation of such a tree does.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -44,8 +44,8 @@ indirect enum Shape: Sendable {
     }
 
     /// - Parameters:
-    ///   - depth: how many levels of composites at most.
-    ///   - badness: one of so many leaves fails or is cancelled; 0: none.
+    ///   - depth: the maximum number of levels of composites.
+    ///   - badness: one leaf in `badness` fails or is cancelled; 0: none does.
     static func generator(depth: Int, badness: UInt64) -> Generator<Shape> {
         Generator { source in try make(depth, badness, &source) }
     }
@@ -63,7 +63,7 @@ indirect enum Shape: Sendable {
         return kind == 1 ? .cascade(children, place) : .transaction(children, place)
     }
 
-    /// A composite at the top.
+    /// A shape whose root is a composite.
     static func composite(depth: Int, badness: UInt64) -> Generator<Shape> {
         Generator { source in
             var children: [Shape] = []
@@ -76,11 +76,11 @@ indirect enum Shape: Sendable {
     }
 }
 
-/// One operation of a tree, and what is seen of it.
+/// One operation of a tree, and what is observed of it.
 final class Node: Sendable {
     let shape: Shape
     let children: [Node]
-    /// The violations seen, in the whole tree.
+    /// The violations found, in the whole tree.
     let violations: Log<String>
     let begun = Count()
     let left = Count()
@@ -123,7 +123,7 @@ final class Node: Sendable {
     /// Makes and starts the operation, as a root.
     ///
     /// - Parameters:
-    ///   - onCompletion: called in its completion closure.
+    ///   - onCompletion: called in the root's completion closure.
     ///   - onEach: called in each handler of each node.
     func start(
         onCompletion: @escaping @Sendable () -> Void = {},
@@ -249,7 +249,7 @@ final class Node: Sendable {
         }
     }
 
-    /// Lets those go who were told to look on: they refer to the nodes that they look at.
+    /// Releases the observers: their closures refer to the nodes that they observe.
     func forgetObservers() {
         for node in all {
             let former = (
@@ -268,12 +268,12 @@ final class Node: Sendable {
 
     // MARK: Checking
 
-    /// When it has ended: that every operation of the tree has, once, and was told so.
+    /// Waits for the end, then checks that every operation of the tree has ended and has reported one outcome.
     func expectEnd() async {
         for node in all {
             guard let operation = node.operation else { continue }
             let outcome = await operation.outcome
-            // Observers are told in turn: so all earlier observers have been told.
+            // Observers are notified in order of registration, so all earlier observers have been notified.
             await withCheckedContinuation { continuation in operation.onOutcome { _ in continuation.resume() }
             }
             let told = node.outcomes.entries
@@ -295,7 +295,7 @@ final class Node: Sendable {
     }
 }
 
-/// Two outcomes of one operation.
+/// Whether two outcomes of one operation agree.
 func isSame(_ left: Outcome<Void>, _ right: Outcome<Void>) -> Bool {
     switch (left, right) {
     case (.finished, .finished): true
@@ -305,7 +305,7 @@ func isSame(_ left: Outcome<Void>, _ right: Outcome<Void>) -> Bool {
     }
 }
 
-/// Runs `body` on threads that start together, without blocking one of Swift's.
+/// Runs `body` on threads that start together, without blocking a thread of Swift's pool.
 func racing<Result: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> Result) async -> [Result] {
     await withCheckedContinuation { continuation in
         elsewhere.async { continuation.resume(returning: concurrently(count, body)) }
@@ -313,11 +313,11 @@ func racing<Result: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) ->
 }
 
 extension Gate {
-    /// Waits without blocking one of Swift's threads, which are few.
+    /// Waits without blocking a thread of Swift's pool, which has few.
     func opened() async { _ = await eventually { wait(timeout: .zero) } }
 }
 
-/// A target that keeps what it is given until somebody has it run: so a test decides when a turn or a handler comes.
+/// A target that holds work until the test runs it, so the test decides when a turn or a handler comes.
 final class Mailbox: ExecutionTarget {
     private let work = Locked<[ExecutionWork]>([])
 
@@ -325,7 +325,7 @@ final class Mailbox: ExecutionTarget {
     var isCurrent: Bool { false }
     func submit(_ piece: ExecutionWork) { work.withLock { $0.append(piece) } }
 
-    /// Runs what is there, and what comes of it, here.
+    /// Runs the held work, and the work that follows from it, on the calling thread.
     func runAll() {
         while let piece = work.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { piece.run() }
     }

@@ -6,7 +6,7 @@ import Dispatch
 import Glibc
 import PropertyTesting
 
-/// As `concurrently`, for tests that are asynchronous.
+/// Like `concurrently`, for asynchronous tests.
 func race<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> Answer) async -> [Answer] {
     await withCheckedContinuation { continuation in
         elsewhere.async { continuation.resume(returning: concurrently(count, body)) }
@@ -15,7 +15,7 @@ func race<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> A
 
 /// A target with one thread, whose stack is small.
 final class SmallTarget: ExecutionTarget, @unchecked Sendable {
-    // Unchecked: `work`, `head` and `isOver` are used under `mutex` alone; `thread` is written once.
+    // Unchecked: `work`, `head` and `isOver` are accessed only under `mutex`; `thread` is written once.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var work: [ExecutionWork?] = []
@@ -45,7 +45,7 @@ final class SmallTarget: ExecutionTarget, @unchecked Sendable {
 
     var isCurrent: Bool { pthread_equal(pthread_self(), thread) != 0 }
 
-    /// Lets the thread end when it has nothing to do. Its last work may be what calls this.
+    /// Lets the thread exit when it has nothing to do. The caller may be its last piece of work.
     func stop() {
         pthread_mutex_lock(mutex)
         isOver = true

@@ -1,4 +1,4 @@
-// The messages that the sink for diagnostics is told.
+// The messages that are delivered to the listener for diagnostics.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -11,7 +11,7 @@ import Scheduling
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SinkTests {
-    /// Each telling wrapped the listener once more, until a stack was too small for all the wrappings.
+    /// Each report wrapped the listener once more, until a stack was too small for all the wrappers.
     @Test func `a listener may be told a hundred thousand times, on a small stack`() async {
         await #expect(processExitsWith: .success) {
             let count = Locked(0)
@@ -38,7 +38,7 @@ import Testing
             let id = failing?.id
             try #require(await eventually { failing?.isEnded == true })
             try #require(told.entries.count == 2)
-            failing = nil  // somebody could have looked until now
+            failing = nil  // a caller could have checked the outcome until now
             try #require(await eventually { told.entries.count == 3 })
             try #require(told.entries[2].operation == id && told.entries[2].attempt == 1)
             try #require(told.entries[2].message == "failed, and nobody looked: \(TestError())")
@@ -113,7 +113,7 @@ import Testing
                 let transitions = look == .transitions ? failing.transitions.makeAsyncIterator() : nil
                 failing.start()
                 try #require(await eventually { failing.isEnded })
-                // Neither says how it ended.
+                // None of these reveals how the operation ended.
                 try #require(!failing.isExecuting && !failing.isReady && !failing.isSuspended)
                 switch look {
                 case .state: try #require(failing.state == .failed)
@@ -135,9 +135,9 @@ import Testing
             let unseen = try await fail(nil)
             func isTold(_ id: OperationID) -> Bool { told.entries.contains { $0.operation == id } }
             try #require(await eventually { isTold(unseen.id) })
-            // After this, what was to be told before has been.
+            // After this, all earlier reports have been delivered.
             try await Scheduler.shared.forEach(0..<1_000) { _ in }
-            if look == .transitionsBefore {  // nobody was there when it ended
+            if look == .transitionsBefore {  // there was no observer when it ended
                 try #require(await eventually { isTold(seen.id) })
             } else {
                 try #require(!isTold(seen.id))
@@ -169,7 +169,7 @@ import Testing
             _ = try await fail(OperationOptions(resolver: resolver), readsCauses: false)
             let unseen = try await fail(OperationOptions(), readsCauses: false)
             try #require(await eventually { !told.entries.isEmpty })
-            // After this, what was to be told before has been.
+            // After this, all earlier reports have been delivered.
             try await Scheduler.shared.forEach(0..<1_000) { _ in }
             try #require(told.entries.map(\.operation) == [unseen])
         }
@@ -210,7 +210,7 @@ import Testing
             try #require(await eventually { held.entries.count == 3 })
             suspended.suspend()
             cancelled.cancel()
-            held.entries.first { $0.operation === cancelled }?.finish()  // it may well not know
+            held.entries.first { $0.operation === cancelled }?.finish()  // need not know of it
             forgotten.start()
             let line = await lines.next()
             try #require(ContinuousClock.now - began >= .seconds(5))
@@ -271,7 +271,7 @@ import Testing
         init(_ operation: AnyOperation) { self.operation = operation }
     }
 
-    /// The lines that this process writes there from now on.
+    /// The lines that this process writes to standard error from now on.
     private struct LinesOfStandardError: Sendable {
         private let reader: Int32
 

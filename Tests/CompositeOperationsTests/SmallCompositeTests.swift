@@ -1,5 +1,5 @@
-// SmallCompositeTests - composites without options and handlers, which need no memory beside their own: what they tell,
-// give up and keep is what all others do.
+// SmallCompositeTests - composites without options and handlers, which need no memory in addition to their own: they
+// report, release and keep the same as all others.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Looks at an operation as it goes: that would be a deadlock under the operation's lock.
+/// Reads an operation when it is released: under the operation's lock that would be a deadlock.
 private final class Looking: Sendable {
     private let operation: @Sendable () -> AnyOperation?
     private let released: Count
@@ -51,7 +51,7 @@ private final class Looking: Sendable {
             mayReturn.open()
             await told.next()
             #expect(log.entries == ["completion", "handler 1", "handler 2", "handler 3"])
-            // Afterwards the chain goes on as if there had been none.
+            // Afterwards a new handler is called as usual.
             await withCheckedContinuation { continuation in
                 composite.onOutcome { _ in continuation.resume() }
             }
@@ -189,7 +189,7 @@ private final class Looking: Sendable {
         #expect(try await cascade.value == [0, 1, 2, 42])
     }
 
-    /// A look that somebody takes while a composite waits to go on.
+    /// A query made while a composite waits to go on.
     private enum Look: CaseIterable, Sendable { case children, tree, child }
 
     @Test(arguments: Look.allCases, [false, true])
@@ -206,7 +206,7 @@ private final class Looking: Sendable {
                     tries.add()
                     mayEnd.wait()
                     if tries.value == 1 { attempt.cancel() } else { attempt.finish() }
-                    // The block is out until somebody has looked.
+                    // The block keeps running until the query has been made.
                     if tries.value == 1 { isOpen.wait() }
                 }
                 scope.operation {}

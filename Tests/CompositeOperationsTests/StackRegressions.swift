@@ -10,7 +10,7 @@ import Scheduling
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct StackRegressions {
-    /// Which threads are in a block.
+    /// The threads that are inside a block.
     private final class Depths: Sendable {
         private let inside = Locked<[pthread_t: Int]>([:])
         let deepest = Locked(0)

@@ -17,7 +17,7 @@ import Testing
     private let many = scaled(1_000_000)
 #endif
 
-/// Under a sanitizer everything is many times as slow, and its frames are many times as large.
+/// A sanitizer makes everything many times slower, and stack frames many times larger.
 private let isSlow = isThreadSanitized || isAddressSanitized
 private let steps = isSlow ? million / 20 : million
 
@@ -93,7 +93,7 @@ private let steps = isSlow ? million / 20 : million
 
     // MARK: Depth
 
-    /// Composites in composites, and a leaf in the innermost one.
+    /// Nested composites, with a leaf in the innermost one.
     private func nest(
         _ depth: Int, options: OperationOptions = .standard,
         decide: (@Sendable (COTransaction<Void>) -> Void)? = nil,
@@ -217,7 +217,7 @@ private let steps = isSlow ? million / 20 : million
 
     // MARK: Release
 
-    /// Each waits for the one before.
+    /// Each operation waits for its predecessor.
     private func chain(_ count: Int, released: Count) -> [COOperation<Void>] {
         var all: [COOperation<Void>] = []
         all.reserveCapacity(count)
@@ -226,7 +226,7 @@ private let steps = isSlow ? million / 20 : million
                 released.add()
                 attempt.finish()
             }
-            // From the end to the beginning: so the search for cycles finds nothing to search.
+            // From the end to the beginning, so the search for cycles has nothing to traverse.
             if let later = all.last { later.addDependency(one) }
             all.append(one)
         }
@@ -310,7 +310,7 @@ private let steps = isSlow ? million / 20 : million
         #expect(ran.value < count)
     }
 
-    /// A target that gives up what it is given: each end makes the next one due, whose turn is refused at once.
+    /// The target drops its work. Each end makes the next operation due, and the turn of that one is refused at once.
     @Test(.promises("G25"))
     func `a long chain of dependents whose target refuses them ends on a small stack`() async throws {
         final class Refusing: ExecutionTarget {

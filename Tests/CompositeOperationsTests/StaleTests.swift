@@ -29,7 +29,7 @@ import Testing
         #expect(answers.allSatisfy { !$0 })
         #expect(one.state == .executing && one.attempt == 2 && one.numberOfRuns == 2)
 
-        // Nor can the old token open the gate that the new attempt has closed.
+        // The old token cannot open the gate that the new attempt has closed, either.
         #expect(new.suspend())
         #expect(!old.resume())
         #expect(new.isSuspended)

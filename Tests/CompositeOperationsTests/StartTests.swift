@@ -1,4 +1,4 @@
-// A block starts at most once for each attempt, whoever starts, resumes, awakes and admits: G20.
+// A block starts at most once per attempt, whichever thread starts, resumes, awakes or admits its operation: G20.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -32,7 +32,7 @@ import Testing
                     guard thread == 3, let composite = operation as? CompositeOperation<Void> else {
                         return operation.start()
                     }
-                    return composite.awake()  // on a composite that is ready, as start()
+                    return composite.awake()  // on a ready composite, the same as start()
                 }
                 #expect(answers.filter { $0 }.count == 1)
                 #expect(await operation.outcome.isFinished)
@@ -57,7 +57,7 @@ import Testing
                 if under.add() != 1 { wrong.add("two blocks at once") }
                 attempts.add(attempt.number)
                 under.add(-1)
-                // The last one ends it; others stay, until somebody reruns or ends them.
+                // The attempt stays open until a rerun, or until the operation is ended.
             }
             let blocker = CompositeOperations.operation(on: queue) { other.add() }
             _ = await racing(3) { thread in
@@ -77,7 +77,7 @@ import Testing
             operation.start()
             queue.resume()
             operation.resume()
-            // Nothing is lost: the current attempt has run, or runs.
+            // No start is lost: the block of the current attempt has run, or is running.
             #expect(await eventually { attempts.entries.last == operation.attempt }, "\(operation.tree)")
             #expect(operation.finish())
             #expect(await operation.outcome.isFinished)
@@ -112,8 +112,9 @@ import Testing
                 }
             }
             let handler: @Sendable (CompositeOperation<Void>) -> Void = { composite in
-                // Two threads decide at once. The second one may decide on what the first one has begun, before the
-                // handler is asked for that: so what counts is that each accepted decision is one attempt.
+                // Two threads decide concurrently. The second one may decide on what the first one has begun, before
+                // the handler is asked about that. Hence the test checks only that each accepted decision is one
+                // attempt.
                 let answers = concurrently(2) { thread in
                     choices[thread] % 2 == 0 ? composite.awake() : composite.rerun()
                 }
@@ -147,7 +148,7 @@ import Testing
             await composite.handlersAreOver()
             let runs = seen.entries
             #expect(Set(runs).count == runs.count, "\(runs)")
-            // A turn that is redone before it has called the block does not call it any more.
+            // A turn that is redone before it has called the block no longer calls it.
             #expect(composite.numberOfRuns >= epochs.value)
             #expect(composite.attempt == decisions.value + 1)
         }

@@ -1,5 +1,5 @@
-// SurroundingsTests - what a block knows of where it runs: slots that its callers hold, and the default queue. What runs
-// on the same stack by chance knows nothing of it.
+// SurroundingsTests - what a block knows of where it runs: the slots that its callers hold, and the default queue. Work
+// that runs on the same stack by chance knows nothing of them.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -11,7 +11,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// Asks the queue when it goes.
+/// Queries the queue when it is released.
 private final class Asking: ExecutionTarget {
     let queue: COOperationQueue
     let asked: Count
@@ -115,7 +115,7 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
         let copy = sync.copy()
         #expect(await aside { sync.start() })
-        // One that ran within a slot is admitted again as a copy.
+        // A copy of an operation that ran within its caller's slot is admitted on its own.
         let lent = COSyncOperation<Void>(on: queue, options: OperationOptions(keepsBlock: true)) { attempt in
             running.add(queue.runningOperations.map(\.id))
             attempt.finish()
@@ -132,7 +132,7 @@ private final class Asking: ExecutionTarget {
     @Test(.promises("R42")) func `added to the queue whose slot the caller holds, it runs within that slot`()
         async throws
     {
-        // Nobody may wait there: so it would be refused, if it needed a slot.
+        // No operation may wait in this queue, so the sync operation would be refused if it needed a slot.
         let queue = COOperationQueue(runningLimit: 1, pendingLimit: 0)
         let running = Log<Int>()
         let outer = operation(on: queue) {
@@ -149,7 +149,7 @@ private final class Asking: ExecutionTarget {
 
     @Test func `a queue that looks late at one that runs within a slot leaves it alone`() async throws {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
-        // Many, so that who asks for them keeps others from looking for a while.
+        // Many, so that the thread that lists them keeps other threads from checking for a while.
         let pending = (0..<1000).map { _ in operation(on: queue) {} }
         for one in pending { one.suspend() }
         for _ in 0..<scaled(1500) {
@@ -228,7 +228,7 @@ private final class Asking: ExecutionTarget {
         let (outside, scope) = (COQueues.defaultQueue, DispatchQueue(label: "scope"))
         let seen = Log<Bool>()
         let note: @Sendable () -> Void = { seen.add(COQueues.defaultQueue === outside) }
-        // A plain leaf, one with options, a handler, and work that is no operation's.
+        // A plain leaf, one with options, a handler, and work that belongs to no operation.
         let strangers: [@Sendable (@escaping @Sendable () -> Void) -> Void] = [
             { operation(on: alone, $0) },
             { operation(on: alone, options: OperationOptions(name: "stranger"), $0) },
@@ -238,7 +238,7 @@ private final class Asking: ExecutionTarget {
             { try? alone.submit($0) },
         ]
         for (kind, stranger) in strangers.enumerated() {
-            // The block waits for an operation, or, where the stranger is an operation, by the scheduler's own means.
+            // The block waits for an operation or, where the stranger is an operation, on the scheduler's own counter.
             for isOurWait in kind < 3 ? [true, false] : [true] {
                 let (done, begins) = (try CompletionCounter(), Gate())
                 done.enter()
@@ -272,7 +272,7 @@ private final class Asking: ExecutionTarget {
         let note: @Sendable () -> Void = { seen.add(COQueues.defaultQueue === outside) }
         let target = Inline()
         let queue = COOperationQueue(on: target)
-        // As plain as may be, with a slot, with extras, with both, and one with a handler.
+        // A plain operation, one with a slot, one with extras, one with both, and one with a handler.
         var all: [COOperation<Void>] = []
         for options in [OperationOptions.standard, OperationOptions(name: "one with extras")] {
             for target in [target, queue] as [any ExecutionTarget] {
@@ -299,7 +299,7 @@ private final class Asking: ExecutionTarget {
         let queue = COOperationQueue(runningLimit: 1, on: alone)
         let ran = Count()
         let stranger = COOperation<Void>(on: alone) { attempt in
-            // The one that has the slot is below this on the stack: to wait for it would be for ever.
+            // The holder of the slot is below this block on the stack: waiting for the slot would never end.
             syncOperation(on: queue) {
                 ran.add()
                 $0.finish()
@@ -339,7 +339,7 @@ private final class Asking: ExecutionTarget {
                     group.start()
                     group.wait()
                 }
-                await begun.next()  // or the wait would give it extras
+                await begun.next()  // otherwise the wait would give it extras
                 _ = try await waiting.value
                 #expect(ran.value == 1)
                 await queue.idle()
@@ -352,7 +352,8 @@ private final class Asking: ExecutionTarget {
         let two = try Scheduler(Scheduler.Configuration(workers: 2, spareWorkers: 0))
         let queue = COOperationQueue(runningLimit: 1, on: two)
         let (ran, isHeld, gate) = (Count(), Gate(), Gate())
-        // The other worker is held until the stranger runs: so that does on the stack of the one that waits.
+        // The other worker is held until the stranger runs. Hence the stranger runs on the stack of the waiting
+        // operation.
         let held = operation(on: two) {
             isHeld.open()
             gate.wait()
@@ -423,7 +424,7 @@ private final class Asking: ExecutionTarget {
                     attempt.finish()
                 }
             }
-            await begun.next()  // or the wait would give it extras
+            await begun.next()  // otherwise the wait would give it extras
             #expect(await outer.outcome.isFinished)
             #expect(ran.value == 1)
             await queue.idle()
@@ -439,7 +440,8 @@ private final class Asking: ExecutionTarget {
             let ran = Count()
             let outer = operation(on: queue) {
                 let sync = COSyncOperation<Void>(on: target) { sync in
-                    // A waiter for the task waits for this, and the outer block waits for the sync operation.
+                    // The nested sync operation holds up the task, the task holds up `sync`, and the outer block waits
+                    // for `sync`.
                     Task {
                         start(
                             COSyncOperation<Void>(on: queue) {
@@ -470,7 +472,7 @@ private final class Asking: ExecutionTarget {
             }
             let queue = COOperationQueue(runningLimit: 1)
             _ = try await operation(on: queue) { nest(1) }.value
-            // Twice as many with each would be 100 million of them.
+            // If the number of held slots doubled with each level, it would reach 100 million.
             var limit = rlimit()
             try #require(getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0)
             let pages = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")[
@@ -484,7 +486,7 @@ private final class Asking: ExecutionTarget {
     @Test func `a slot of an outer block is not held when that has returned`() async throws {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1))
         let queue = COOperationQueue(runningLimit: 1, on: alone)
-        // Its block returns, and it keeps its slot: on the same thread, others are no part of it.
+        // The block returns, and the operation keeps its slot. Other operations on the same thread are no part of it.
         let outer = operation(on: queue) { _ in }
         #expect(await eventually { outer.hasLeftOpen })
         let syncs = Mail<COSyncOperation<Void>>()
@@ -522,7 +524,7 @@ private final class Asking: ExecutionTarget {
         let (goesOn, syncs) = (Gate(), Mail<COSyncOperation<Void>>())
         let running = Log<Bool>()
         let first = operation(on: queue) {
-            // A task has what is in force where it is made, and may outlive that.
+            // A task inherits what is in force where it is created, and may outlive it.
             Task {
                 await elsewhere.waits(for: goesOn)
                 let sync = COSyncOperation<Void>(on: queue) { attempt in
@@ -542,7 +544,7 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    /// Where a task may call it.
+    /// A synchronous wrapper, which a task may call.
     private func start(_ sync: COSyncOperation<Void>) { sync.start() }
 
     // MARK: Targets
@@ -556,7 +558,8 @@ private final class Asking: ExecutionTarget {
                 let queue = COOperationQueue(runningLimit: limit, on: target)
                 let log = Log<String>()
                 let ask: @Sendable () -> Void = {
-                    // The operations submitted here have the slots, and their turns come behind the block below.
+                    // The operations submitted here take the slots, and their turns wait until the outer block leaves
+                    // the lane.
                     for index in 0..<limit { operation(on: queue) { log.add("\(index)") } }
                     syncOperation(on: queue) {
                         log.add("sync")
@@ -660,7 +663,7 @@ private final class Asking: ExecutionTarget {
     }
 
     @Test(.promises("G6")) func `the target that a queue replaces is released under no lock`() async {
-        // In a process of its own: it sets the default queue of all.
+        // In a separate process, because the default queue is global.
         await #expect(processExitsWith: .success) {
             let (queue, asked) = (COOperationQueue(), Count())
             COQueues.setDefaultQueue(Asking(queue, asked))
@@ -709,7 +712,7 @@ private final class Asking: ExecutionTarget {
     @Test func `a queue that goes with its last block is none of the slots on the stack any more`()
         async throws
     {
-        /// Runs a sync operation when it goes.
+        /// Runs a sync operation when it is released.
         final class Running: ExecutionTarget {
             let lane: SerialLane
             let ran: Count

@@ -43,7 +43,7 @@ import Testing
         }
         await elsewhere.waits(for: isThere)
         let only = child.withLock { $0 }!
-        // Its turn has been sent; it is suspended, and the turn is void.
+        // The child's turn has been sent. Then the child is suspended, and the turn is void.
         #expect(await eventually { lane.count == 1 })
         #expect(only.suspend())
         lane.runAll()
@@ -177,7 +177,7 @@ import Testing
         while let next = await transitions.next() { told.append(next.to) }
         var expected: [OperationState] = [.ready, .queued, .executing]
         for _ in 0..<times { expected += [.suspended, .executing] }
-        // Its block may still be out for a moment, or have returned already.
+        // The block may still be running for a moment, or may have returned already.
         #expect(told.filter { $0 != .ending } == expected + [.finished])
     }
 

@@ -23,7 +23,7 @@ import Testing
         #expect(one.state == .suspended && one.isSuspended)
         #expect(one.start() && !one.start())
         #expect(one.state == .suspended && one.attempt == 1)
-        // Everything that its target had to do before has been done after this.
+        // After this, the target has done everything that was submitted before.
         try await operation {}.value
         #expect(runs.value == 0)
         #expect(one.resume() && !one.resume())
@@ -64,11 +64,11 @@ import Testing
             _ = await scopes.next()
             while !group.isEnded {
                 guard group.suspend() else { break }
-                // From here on no block begins: those that had begun are counted.
+                // From here on no block begins; the blocks that had begun are counted.
                 let begun = Self.runs(below: group)
                 try await operation {}.value
                 let later = Self.runs(below: group)
-                // Fewer, when one that had finished gave its children up.
+                // Fewer, if a finished composite has released its children.
                 #expect(later <= begun)
                 #expect(group.state == .suspended || group.state == .ending || group.isEnded)
                 group.resume()
@@ -92,7 +92,7 @@ import Testing
     }
 
     private static func runs(below operation: AnyOperation) -> Int {
-        // Each look is under the tree's lock; a block that begins between two of them would be seen by the second.
+        // Each read is under the tree's lock. A block that begins between two reads would be seen by the second.
         let children = (operation as? CompositeOperation<Void>)?.children ?? []
         return children.reduce(operation.numberOfRuns) { $0 + runs(below: $1) }
     }
@@ -140,7 +140,7 @@ import Testing
             #expect(await eventually { !boxes.entries.isEmpty })
             let nested = boxes.entries[0]
             let all: [AnyOperation] = [outer, nested, inner]
-            // The inner operation may have run before the first toggle: then everything is refused from there on.
+            // The inner operation may have run before the first toggle: from then on every call is refused.
             var closed: Set<Int> = []
             for index in toggles {
                 if closed.contains(index) {
@@ -416,7 +416,7 @@ import Testing
     @Test(.promises("G36"))
     func `suspended between admission and start: neither the slot nor the start is lost`() async throws {
         for _ in 0..<scaled(60) {
-            // The target does nothing until it is told to.
+            // The target does nothing until the test opens it.
             let target = StoppedTarget()
             let queue = COOperationQueue(runningLimit: 1, on: target)
             let (first, second) = (Count(), Count())
@@ -473,7 +473,7 @@ import Testing
     }
 }
 
-/// A target that keeps what it is given until it is told to pass it on.
+/// A target that holds its work until it is opened.
 private final class StoppedTarget: ExecutionTarget {
     private let held = Locked<(work: [ExecutionWork], isOpen: Bool)>(([], false))
 

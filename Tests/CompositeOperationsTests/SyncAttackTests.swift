@@ -1,4 +1,4 @@
-// Sync waits as somebody would try to break them: two threads, copies, workers, queues, limits of time.
+// Attempts to break sync waits: two threads, copies, workers, queues, time limits.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -172,7 +172,7 @@ import Testing
     }
 
     @Test func `a block that is lent is waited for, also when its time is over`() async {
-        // On a busy machine the time may be over before the block has begun: then it never does.
+        // On a busy machine the time may expire before the block has begun; then the block never begins.
         for limit in [20, 200, 2_000, 20_000] {
             let (outcome, hasReturned, runs) = await aside {
                 var hasReturned = false
@@ -301,7 +301,7 @@ import Testing
         }
     }
 
-    /// Runs a sync operation in a queue, and notes how many have a slot there meanwhile.
+    /// Runs a sync operation in a queue, and records how many operations have a slot there meanwhile.
     @Sendable private static func runAndCount(in queue: COOperationQueue, _ running: Log<Int>) {
         syncOperation(on: queue) { attempt in
             running.add(queue.runningOperations.count)

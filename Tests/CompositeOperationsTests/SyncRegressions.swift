@@ -1,4 +1,4 @@
-// R39 to R42: sync operations, and what once kept their callers waiting for ever.
+// R39 to R42: sync operations, and the defects that once kept their callers waiting for ever.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -234,7 +234,7 @@ import Testing
         let base = DispatchQueue(label: "base")
         let above = DispatchQueue(label: "above", target: base)
         let outer = operation(on: above) {
-            // Both are current here; to wait for either one would be to wait for this block.
+            // Both are current here: waiting for either one would mean waiting for this block.
             syncOperation(on: above) { $0.finish() }
             syncOperation(on: base) { $0.finish() }
             return above.isCurrent && base.isCurrent

@@ -1,4 +1,4 @@
-// Where blocks and handlers run: targets of every kind, those that drop or repeat work, and default queues.
+// Where blocks and handlers run: targets of every kind, including targets that drop or repeat work, and default queues.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -153,7 +153,7 @@ import Testing
         let waiting = operation(on: scheduler) {}
         let inLane = operation(on: lane) {}
         elsewhere.async { mayLeave.open() }
-        // Cancels what waits before it ends the suspension.
+        // Cancels the pending work before it ends the suspension.
         try await scheduler.shutdown(.cancelPending)
         #expect(await waiting.outcome.reason?.kind == .shutDown)
         #expect(await running.outcome.isFinished)

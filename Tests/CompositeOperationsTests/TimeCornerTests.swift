@@ -1,5 +1,5 @@
-// TimeCornerTests - corners that no other test looked into: timers, and the attempts that they belong to. Each
-// was found by a defect that the others let pass (Verification/Mutants/swift-by-hand.txt).
+// TimeCornerTests - corner cases that no other test covered: timers, and the attempts that they belong to. Each was
+// found by a defect that the other tests let pass (Verification/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -9,7 +9,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// Runs blocks and tasks when a test says so; does something when it is given a task.
+/// Runs blocks and tasks when a test releases them. Calls a hook when it is given a task.
 private final class TaskTarget: ExecutionTarget, TaskExecutor {
     private let turns = HoldingTarget()
     private let tasks = StepExecutor()
@@ -25,7 +25,7 @@ private final class TaskTarget: ExecutionTarget, TaskExecutor {
     func runTasks() { tasks.runAll() }
 }
 
-/// A clock that stands still, and whose sleepers do not hear of a cancel.
+/// A clock that stands still, and whose sleepers do not react to a cancel.
 private final class StubbornClock: Clock, Sendable {
     private let base = ManualClock()
     private let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
@@ -37,7 +37,7 @@ private final class StubbornClock: Clock, Sendable {
         await withCheckedContinuation { continuation in waiting.withLock { $0.append(continuation) } }
     }
 
-    /// Wakes the one that has slept for the longest time, and gives it time to tell of it.
+    /// Wakes the sleeper that has slept longest, and gives it time to report.
     func wakeFirst() async {
         waiting.withLock { $0.removeFirst() }.resume()
         for _ in 0..<1_000 { await Task.yield() }
@@ -133,7 +133,7 @@ private final class StubbornClock: Clock, Sendable {
                 }
                 begun.add()
                 isOver.wait()
-                // The attempt after it is none of its business.
+                // This call must not affect the next attempt.
                 attempt.finish(0)
             }
             one.start()
@@ -196,7 +196,7 @@ private final class StubbornClock: Clock, Sendable {
         for isReadyMade in [false, true] {
             let cascade = cascadeOperation { cascade in
                 let options = OperationOptions(deadline: .now + .milliseconds(2))
-                cascade.operation { _ in }  // which nobody ends
+                cascade.operation { _ in }  // never ended
                 if isReadyMade {
                     late.send(try cascade.add(COOperation<Void>(options: options) { _ in }))
                 } else {
@@ -213,14 +213,14 @@ private final class StubbornClock: Clock, Sendable {
     @Test func `a child that is to be done again, and waits for its turn, has its deadline again`() async {
         let late = Mail<AnyOperation>()
         let cascade = cascadeOperation { cascade in
-            cascade.operation { if $0.number == 1 { $0.cancel() } }  // and then nobody ends it
+            cascade.operation { if $0.number == 1 { $0.cancel() } }  // and is then never ended
             let soon = OperationOptions(deadline: .now + .milliseconds(20))
             late.send(cascade.operation(options: soon) {})
         } cancellation: { cascade in
             if cascade.attempt == 1 { cascade.awake() }
         }
         let child = await late.next()
-        // The deadline may come before the first round, under load: then it is the cause of that.
+        // Under load the deadline may come before the first round, and is then its cause.
         #expect(await cascade.outcome.reason?.kind == .child)
         #expect(child.numberOfRuns == 0)
     }
@@ -240,7 +240,7 @@ private final class StubbornClock: Clock, Sendable {
             if outer.attempt == 1 { outer.awake() }
         }
         #expect(await eventually { attempts.entries.count == 2 && clock.sleepers == 2 })
-        await clock.wakeFirst()  // that of the first time, which did not hear of its cancel
+        await clock.wakeFirst()  // the sleeper of the first attempt, which did not react to its cancel
         #expect(attempts.entries[1].finish())
         #expect(await outer.outcome.isFinished)
         await clock.wakeFirst()

@@ -8,7 +8,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TransactionTests {
-    /// Without a lock: each child writes its own slot, and only the transaction orders that before the end.
+    /// No lock: each child writes its own slot, and only the transaction orders the writes before the end.
     private final class Unguarded: @unchecked Sendable {
         // Unchecked: the ordering is what is tested.
         let values: UnsafeMutableBufferPointer<Int>

@@ -1,4 +1,4 @@
-// TreeFindingsTests.swift - what random trees have found, each as small as it can be said.
+// TreeFindingsTests.swift - defects found by random trees, each as a minimal test.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -8,7 +8,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TreeFindingsTests {
-    /// [It was settled on the way up, and the way down from it began with a parent that was gone: a crash.]
+    /// [A member was settled on the way up, and the walk down from it began with a parent that was gone: a crash.]
     @Test func `an end before the turn goes up to a composite that starts anew at once`() async {
         let leaves = Log<COOperation<Void>>()
         let resolver = COOperationResolver(maxAttempts: 2, redo: .rerun)
@@ -30,7 +30,8 @@ import Testing
         #expect(leaves.entries.map(\.numberOfRuns) == [0, 0])
     }
 
-    /// [It was told as of the attempt that a resolver above had begun already, and so not of that one's end.]
+    /// [The cancel was reported as one of the attempt that an outer resolver had already begun, so the end of that
+    /// attempt was not reported.]
     @Test func `a handler hears of a direct cancel, and then of the end of the next attempt`() async {
         let calls = Count()
         let runs = Count()
@@ -62,7 +63,7 @@ import Testing
         #expect(isTold)
     }
 
-    /// [What had cancelled the task of the attempt before was still noted.]
+    /// [The cause that had cancelled the task of the previous attempt was still recorded.]
     @Test func `an asynchronous attempt that throws a cancellation is not one whose task was cancelled`()
         async
     {
@@ -79,7 +80,8 @@ import Testing
     }
 }
 
-/// The first task begins after the turn that made it; the others before it is made.
+/// The first task begins after the turn that created it. Later tasks run inside `enqueue`, before their creation
+/// returns.
 private final class Overtaking: ExecutionTarget, TaskExecutor {
     private let queue = DispatchQueue(label: "overtaking")
     private let jobs = Count()

@@ -1,9 +1,9 @@
-// TreeModel.swift - what has to come of a plan, without threads: for a plan in which nothing is left to chance, how
-// each operation ends, with how many runs and attempts, and how often handlers are called; for every plan, which
-// ends are possible, and whether a record of what happened makes sense.
+// TreeModel.swift - predicts the result of a plan without threads. For a deterministic plan: how each operation ends,
+// with how many runs and attempts, and how often handlers are called. For every plan: which ends are possible, and
+// whether a record of what happened is consistent.
 //
-// Left to chance is what becomes of the siblings of a child of a transactional operation that does not finish, and
-// what commands from outside meet.
+// Two things are nondeterministic: what happens to the siblings when a child of a transactional operation does not
+// finish, and what commands from outside find.
 
 /// How an operation ended.
 enum ModelEnding: Hashable, Sendable, CustomStringConvertible {
@@ -28,9 +28,9 @@ enum ModelEnding: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The required result of a plan in which nothing is left to chance.
+/// The required result of a deterministic plan.
 struct TreeModel {
-    /// One operation made for a node: with each run of the block around it there is another one.
+    /// One operation made for a node. Each run of the enclosing block makes another one.
     struct Expected: Equatable, CustomStringConvertible {
         var ending: ModelEnding
         var attempt: Int
@@ -42,13 +42,13 @@ struct TreeModel {
     }
 
     private(set) var operations: [Int: [Expected]] = [:]
-    /// Leaves by the beginnings of their blocks; nil where several may be under way.
+    /// Leaves in the order in which their blocks begin; nil where several may run concurrently.
     private(set) var order: [Int]?
 
-    /// - Returns: nil: something is left to chance.
+    /// - Returns: nil if the plan is nondeterministic.
     static func of(_ plan: TreePlan) -> TreeModel? {
         guard plan.commands.isEmpty, !plan.displaces else { return nil }
-        // An operation that waits for a slot may be the first whose time is over.
+        // The timeout may expire while the operation still waits for a slot.
         if plan.queue != nil, plan.nodes.contains(where: { $0.leaf?.isTimed == true }) { return nil }
         var evaluation = Evaluation()
         do {
@@ -73,7 +73,7 @@ struct TreeModel {
 }
 
 extension TreePlan {
-    /// The queue may turn operations away.
+    /// Whether the queue may reject or displace operations.
     var displaces: Bool {
         guard let queue else { return false }
         return queue.pending != nil || queue.order == .aggressiveLIFO
@@ -82,24 +82,24 @@ extension TreePlan {
 
 private struct LeftToChance: Error {}
 
-/// The facts known of an operation while the plan is gone through.
+/// Facts about an operation during the evaluation of a plan.
 private final class Modelled {
     let node: TreePlan.Node
-    /// Held by the evaluation, as all of them are.
+    /// The evaluation holds all operations, so the parent is alive.
     weak let parent: Modelled?
     var attempt = 0
     var runs = 0
     var decisions = 0
-    /// The attempt in which its handler was called last.
+    /// The attempt for which its handler was last called.
     var asked = 0
     var ending: ModelEnding?
     /// The children of the current epoch.
     var children: [Modelled] = []
     var hasThrown = false
     var hasFallenBack = false
-    /// A resolver has no attempt left: its handler can do nothing again.
+    /// A resolver has used up its attempts: after that the handler cannot redo anything.
     var isExhausted = false
-    /// The operation goes on with the children that it has.
+    /// The operation continues with its present children.
     var isAwakening = false
 
     init(_ node: TreePlan.Node, _ parent: Modelled?) {
@@ -108,11 +108,11 @@ private final class Modelled {
     }
 }
 
-/// Goes through a plan, in the order in which things have to happen.
+/// Evaluates a plan in the order in which things have to happen.
 private struct Evaluation {
     var operations: [Int: [Modelled]] = [:]
     var order: [Int] = []
-    /// Of all operations of a node.
+    /// Counted over all operations of a node.
     private var runs: [Int: Int] = [:]
 
     mutating func made(_ node: TreePlan.Node, in parent: Modelled?) -> Modelled {
@@ -127,7 +127,7 @@ private struct Evaluation {
         return runs[operation.node.id]!
     }
 
-    /// Runs what is not decided, until it is.
+    /// Runs an undecided operation until it is decided.
     mutating func run(_ operation: Modelled) throws -> ModelEnding {
         if operation.attempt == 0 { operation.attempt = 1 }
         let ending =
@@ -159,7 +159,7 @@ private struct Evaluation {
                 guard let resolver = leaf.resolver else { return .failed(node: id) }
                 if resolver.allows(after: operation.attempt) { break }
                 defer { operation.hasFallenBack = true }
-                // To cancel without a reason, while somebody is asked, is to decide nothing.
+                // A cancellation without a reason, while the decision is open, decides nothing.
                 return resolver.fallback == .finish && !operation.hasFallenBack
                     ? .finished(id) : .failed(node: id)
             }
@@ -176,7 +176,7 @@ private struct Evaluation {
                 operation.children = []
                 for node in composite.children { operation.children.append(made(node, in: operation)) }
                 operation.hasThrown = run <= composite.throwing
-                // Its children may have begun.
+                // The children may have begun.
                 if operation.hasThrown, composite.transaction != nil, !composite.children.isEmpty {
                     throw LeftToChance()
                 }
@@ -197,7 +197,7 @@ private struct Evaluation {
         }
     }
 
-    /// - Returns: how the first child ended that did not finish.
+    /// - Returns: how the first child that did not finish ended.
     private mutating func runChildren(of operation: Modelled, _ composite: TreePlan.Composite) throws
         -> ModelEnding?
     {
@@ -237,7 +237,7 @@ private struct Evaluation {
         }
     }
 
-    /// No redo can reach it any more: a handler that has not been asked hears of its end.
+    /// No redo can reach the operation any more. If its handler was not asked, it is notified of the end now.
     func settle(_ operation: Modelled) {
         for child in operation.children { settle(child) }
         guard operation.node.composite?.handler != nil, operation.ending?.isFinished != true else { return }
@@ -282,14 +282,14 @@ private struct Evaluation {
 }
 
 extension TreePlan.Resolver {
-    /// Another attempt is made after this one.
+    /// Whether this attempt may be followed by another one.
     func allows(after attempt: Int) -> Bool { attempt < maxAttempts && attempt < refusesFrom ?? .max }
 }
 
 // MARK: - Whether a record makes sense
 
 extension TreeModel {
-    /// Returns the contradictions to the model, for a plan that leaves nothing to chance.
+    /// Returns the contradictions to the model, for a deterministic plan.
     func objections(to record: TreeRecord) -> [String] {
         var objections: [String] = []
         for (id, expected) in operations.sorted(by: { $0.key < $1.key }) {
@@ -317,7 +317,7 @@ extension TreeModel {
 }
 
 extension TreeRecord {
-    /// Returns the violations of rules that hold for every plan, whatever came from outside.
+    /// Returns the violations of rules that hold for every plan, whatever commands came from outside.
     func objections(to plan: TreePlan) -> [String] {
         var all = objections
         for index in operations.indices where !operations[index].isForgotten {
@@ -341,7 +341,7 @@ extension TreeRecord {
             found.append("told \(told.ending)")
         }
         if entry.ending == nil, !plan.dropsHandles { found.append("it has not ended") }
-        // A registration block is left out whose attempt was over before it was called.
+        // A registration block is not called if its attempt is over by then.
         if let runs = entry.numberOfRuns, runs != entry.blocks.count,
             entry.node.composite == nil || runs < entry.blocks.count
         {
@@ -375,7 +375,7 @@ extension TreeRecord {
         if entry.parent == nil, entry.cancellations > 1 {
             found.append("cancelled \(entry.cancellations) times")
         }
-        // One that is to run again waits again, and may be displaced then.
+        // An operation that is to run again waits in the queue again, and may be displaced there.
         if case .cancelled(.displaced)? = entry.ending, entry.blocks.count >= entry.attempt ?? .max,
             !entry.blocks.isEmpty
         {
@@ -391,7 +391,7 @@ extension TreeRecord {
         return found
     }
 
-    /// The times at which it, and the composites around it, told of their outcomes.
+    /// The times at which the operation and its enclosing composites delivered their outcomes.
     private func outcomes(above index: Int) -> [(node: Int, time: Int)] {
         var times: [(Int, Int)] = []
         var next: Int? = index
@@ -416,7 +416,8 @@ extension TreeRecord {
             }
             if composite.handler != nil, entry.hasClosures {
                 if !ending.isFinished, entry.decisions.isEmpty { found.append("its handler was not called") }
-                // Once more for one that was cancelled before its first attempt, and is begun all the same.
+                // One call more for an operation that was cancelled before its first attempt, and is begun
+                // nevertheless.
                 let attempt = entry.attempt ?? 1_000
                 if entry.decisions.count > max(1, attempt + (attempt > 0 && entry.cancellations > 0 ? 1 : 0))
                 {
@@ -434,7 +435,7 @@ extension TreeRecord {
     }
 
     private func objectionsToChildren(of entry: Operation, _ ending: ModelEnding) -> [String] {
-        // The handle of a child may have been dropped, and that of the composite, which was entered later, not.
+        // The handle of a child may have been dropped while that of its composite, which was recorded later, was not.
         let children = (entry.children.last ?? []).map { operations[$0] }.filter { !$0.isForgotten }
             .map { (id: $0.node.id, ending: $0.ending ?? $0.outcomes.first?.ending) }
             .filter { $0.ending != .refused }
@@ -476,7 +477,7 @@ extension TreeRecord {
         operations[index].blocks + operations[index].children.joined().flatMap { blocks(below: $0) }
     }
 
-    /// How many of some sets of intervals have one open at the same time, at most.
+    /// The maximum number of sets that have an interval open at the same time.
     private func most(_ sets: [[(begin: Int, end: Int)]]) -> Int {
         var events: [(time: Int, set: Int, change: Int)] = []
         for (set, intervals) in sets.enumerated() {

@@ -1,19 +1,19 @@
-// TreePlan.swift - what a random tree of operations is to do: a value, made of the choices of a tape. TreeRun.swift
-// carries it out, TreeModel.swift says what has to come of it.
+// TreePlan.swift - what a random tree of operations is to do: a value, built from the choices of a tape. TreeRun.swift
+// executes it, TreeModel.swift predicts the result.
 
 import CompositeOperationsTestSupport
 import PropertyTesting
 
-/// Trees, what is done to them from outside, and in which order a single thread takes their work.
+/// Trees, what is done to them from outside, and the order in which a single thread takes their work.
 struct TreePlan: Sendable {
     var roots: [Node]
     var queue: QueuePlan?
-    /// Each root waits for the end of the one before.
+    /// Each root waits for its predecessor to end.
     var isChained = false
     var commands: [Command] = []
-    /// The test lets all handles go as soon as the roots are started.
+    /// The test releases all handles as soon as the roots are started.
     var dropsHandles = false
-    /// In virtual time: which of the pending pieces of work comes next; behind the end the oldest.
+    /// In virtual time: which pending piece of work runs next. When the list is exhausted, the oldest one does.
     var schedule: [Int] = []
 
     struct Node: Sendable {
@@ -21,11 +21,11 @@ struct TreePlan: Sendable {
         var id = 0
         var body: Body
         var target = Target.inherited
-        /// Somebody listens to its outcome.
+        /// Whether the run observes its outcome.
         var isWatched = false
-        /// Made before, and added.
+        /// Made in advance, and then added.
         var isReadyMade = false
-        /// Closed its gate before it was added; somebody opens it later.
+        /// Its gate was closed before it was added, and is opened later.
         var wasSuspended = false
     }
 
@@ -40,24 +40,24 @@ struct TreePlan: Sendable {
 
     struct Leaf: Sendable {
         var form = Form.token
-        /// The results of its runs, one after another, also over several attempts of the composites around it; the last one
-        /// for ever.
+        /// The results of its runs in sequence, counted across the attempts of the enclosing composites. The last one
+        /// repeats for ever.
         var steps: [Step] = [.finish]
-        /// The end comes from elsewhere, when the block may have returned.
+        /// The end comes from elsewhere, possibly after the block has returned.
         var isLater = false
         var suspension = Suspension.none
-        /// Each run registers these beside it.
+        /// The nodes that each run registers as siblings.
         var late: [Node] = []
         var resolver: Resolver?
-        /// Before a rerun, and before a redo by the resolver.
+        /// Whether it pauses before a rerun, and before a redo by the resolver.
         var pauses = false
-        /// Of the whole operation; it never ends by itself then.
+        /// Has a timeout for the whole operation, which then never ends by itself.
         var isTimed = false
     }
 
     enum Form: String, Sendable {
         case token, value, async
-        /// As `value`, without target and options: it has no object before somebody wants something of it.
+        /// Like `value`, but without target and options. It has no object until one is needed.
         case plain
     }
 
@@ -66,12 +66,12 @@ struct TreePlan: Sendable {
         var isGood: Bool { self == .finish || self == .rerun }
     }
 
-    /// Whether a run that comes to a good end closes the leaf's gate before.
+    /// Whether a run that ends well closes the leaf's gate first.
     enum Suspension: String, Sendable {
         case none
-        /// And finishes behind it.
+        /// Closes it, and finishes behind it.
         case ends
-        /// And somebody opens it later.
+        /// Closes it, and the gate is opened later.
         case isOpened
     }
 
@@ -83,9 +83,9 @@ struct TreePlan: Sendable {
         var children: [Node] = []
         var handler: Handler?
         var resolver: Resolver?
-        /// The first runs of its block throw at their end.
+        /// How many runs of its block, counted from the first, throw at their end.
         var throwing = 0
-        /// Its block closes its gate; somebody opens it later.
+        /// Its block closes its gate, which is opened later.
         var suspends = false
         /// The composite has a completion closure.
         var hasCompletion = false
@@ -93,7 +93,8 @@ struct TreePlan: Sendable {
 
     struct Width: Sendable { var limit: Int? }
 
-    /// Decides so while the attempt is below a number, then leaves it to the default.
+    /// Takes `decision` while the attempt number is less than `below`; after that it leaves the decision to the
+    /// default.
     struct Handler: Sendable {
         var decision: Decision
         var below: Int
@@ -107,7 +108,7 @@ struct TreePlan: Sendable {
     struct Resolver: Sendable {
         var maxAttempts = 1
         var reruns = false
-        /// Has code of the user's to ask, which says no from this attempt on.
+        /// Has a user closure that decides, and that declines from this attempt on.
         var refusesFrom: Int?
         var pauses = false
         var fallback = Fallback.none
@@ -123,7 +124,7 @@ struct TreePlan: Sendable {
         var running = 1
         var pending: Int?
         var holds = false
-        /// Roots are added, and not made for it.
+        /// Roots are added to the queue instead of being made for it.
         var adds = false
     }
 
@@ -133,13 +134,13 @@ struct TreePlan: Sendable {
             case suspendQueue, resumeQueue, cancelAll, removePending, narrow, widen
         }
         var what: What
-        /// Of the node.
+        /// The id of the node.
         var node: Int
-        /// Comes from within a block of that leaf; nil: from outside.
+        /// The leaf whose block issues the command. nil: it comes from outside.
         var inside: Int?
-        /// From which of the threads.
+        /// The thread that issues the command.
         var thread = 0
-        /// How long it waits: yields, or steps in virtual time.
+        /// The delay before it, in yields, or in steps of virtual time.
         var delay = 0
     }
 }
@@ -147,7 +148,7 @@ struct TreePlan: Sendable {
 // MARK: - Looking at it
 
 extension TreePlan {
-    /// All that are declared.
+    /// All declared nodes.
     var nodes: [Node] { roots.flatMap(\.all) }
 
     var hasPauses: Bool {
@@ -159,7 +160,7 @@ extension TreePlan {
         }
     }
 
-    /// Something closes a gate.
+    /// Whether anything closes a gate.
     var suspends: Bool {
         nodes.contains { node in
             if node.wasSuspended { return true }
@@ -182,7 +183,7 @@ extension TreePlan.Node {
     var composite: TreePlan.Composite? { if case .composite(let composite) = body { composite } else { nil } }
     var leaf: TreePlan.Leaf? { if case .leaf(let leaf) = body { leaf } else { nil } }
 
-    /// Its operation has a value: the id of a leaf.
+    /// The value of its operation, if it has one: the id of a leaf.
     var value: Int? {
         switch body {
         case .leaf: id
@@ -203,7 +204,7 @@ extension TreePlan.Composite {
 }
 
 extension TreePlan.Leaf {
-    /// - Parameter run: 1 is the first of all.
+    /// - Parameter run: counted from 1.
     func step(_ run: Int) -> TreePlan.Step { steps[min(run, steps.count) - 1] }
 }
 
@@ -281,7 +282,7 @@ extension TreePlan.Resolver: CustomStringConvertible {
 // MARK: - Generators
 
 extension TreePlan {
-    /// The parts that may come in a plan, beside the parts that always may.
+    /// The optional parts of a plan, in addition to the parts that every plan may have.
     struct Kinds: Sendable {
         var hasCommands = false
         var hasQueue = false
@@ -303,7 +304,7 @@ extension TreePlan {
                 let command = Generator<Command> { Growth.command(&$0, nodes, in: kinds) }
                 plan.commands = try command.array(count: 0...6).value(from: &source)
             }
-            // A run that has let go of its handles cannot open a gate any more.
+            // A run that has released its handles can no longer open a gate.
             if !plan.suspends, plan.commands.isEmpty { plan.dropsHandles = source.isOne(in: 6) }
             if kinds.isVirtual {
                 plan.schedule = try Generator<[Int]>.array(of: .int(in: 0...7), count: 0...40).value(
@@ -330,10 +331,10 @@ extension TreePlan.Node {
 }
 
 extension Source {
-    /// False is the simpler one.
+    /// False is the simpler choice.
     fileprivate mutating func isOne(in count: UInt64) -> Bool { draw(below: count) == count - 1 }
 
-    /// The first is the simplest one, and comes for what is left of `total`.
+    /// The first choice is the simplest, and gets what is left of `total`.
     fileprivate mutating func pick<Value>(of total: UInt64, _ first: Value, _ others: Value...) -> Value {
         let choice = Int(draw(below: total)) - (Int(total) - others.count)
         return choice < 0 ? first : others[choice]
@@ -343,7 +344,7 @@ extension Source {
 private struct Growth: Sendable {
     let kinds: TreePlan.Kinds
     var lastID = 0
-    /// How many nodes may still come.
+    /// How many more nodes may be drawn.
     var budget = 14
 
     init(kinds: TreePlan.Kinds) { self.kinds = kinds }
@@ -450,7 +451,7 @@ private struct Growth: Sendable {
         if composite.throwing == 0 { composite.suspends = source.isOne(in: 10) }
         composite.hasCompletion = source.draw(below: 2) == 1
         var node = placed(.composite(composite), &source)
-        // So that its closures are waited for.
+        // Watched, because the run must wait for its closures.
         if composite.handler != nil || composite.hasCompletion { node.isWatched = true }
         return node
     }

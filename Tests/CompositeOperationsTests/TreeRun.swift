@@ -1,7 +1,8 @@
-// TreeRun.swift - carries a TreePlan out, on whatever it is given to run on, and records what happened.
+// TreeRun.swift - executes a TreePlan in a given environment and records what happened.
 //
-// A record is made by the blocks and handlers themselves: each takes the time, a number that grows, when it begins and
-// before it ends something. So of two recorded times the order is that of the program.
+// The blocks and handlers make the record themselves. Each takes a timestamp, an increasing number, when it begins and
+// just before it ends something. Hence the order of two recorded times is the order in which the program did the two
+// things.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -13,16 +14,16 @@ import Synchronization
 /// The environment in which trees run.
 protocol TreeEnvironment: Sendable {
     func target(_ target: TreePlan.Target) -> (any ExecutionTarget)?
-    /// nil: where handlers run by default.
+    /// nil: handlers run on their default target.
     var handlerTarget: (any ExecutionTarget)? { get }
-    /// Of the queue of a plan.
+    /// The target of the plan's queue.
     var queueTarget: (any ExecutionTarget)? { get }
-    /// For pauses and timeouts; nil: pauses are short, and who never ends is cancelled from elsewhere.
+    /// For pauses and timeouts. nil: pauses are short, and an operation that never ends is cancelled from elsewhere.
     var clock: (any Clock<Duration>)? { get }
     func nextPause() -> Duration
-    /// Runs something, which is no operation, somewhere else.
+    /// Runs `body` elsewhere, outside any operation.
     func later(_ body: @escaping @Sendable () -> Void)
-    /// One thread does everything: what a block sees when it begins is what was when its turn came.
+    /// One thread does everything, so the state that a block sees when it begins is the state at its turn.
     var isSingleThreaded: Bool { get }
 }
 
@@ -32,36 +33,36 @@ struct TreeRecord: Sendable {
     struct Operation: Sendable {
         var node: TreePlan.Node
         var parent: Int?
-        /// Of the composite around it: which run of its block registered it.
+        /// The run of the enclosing composite's block that registered this operation.
         var epoch = 0
-        /// Not taken in, and never started.
+        /// Rejected by its composite, and never started.
         var isForgotten = false
         var hasClosures = true
         var blocks: [Block] = []
-        /// Of each run of its block.
+        /// The children registered by each run of its block.
         var children: [[Int]] = []
-        /// Told by `onOutcome`, and when.
+        /// The outcomes that `onOutcome` delivered, with their times.
         var outcomes: [(ending: ModelEnding, time: Int)] = []
-        /// As the handle has it at the end; nil: there is no handle any more.
+        /// The ending according to the handle, read when the run is over. nil: the handle no longer exists.
         var ending: ModelEnding?
         var attempt: Int?
         var numberOfRuns: Int?
         var decisions: [Int] = []
         var completions = 0
-        /// Calls of `cancel`; those that returned true; and of these the ones that gave a reason, which an open
-        /// decision leaves as it is.
+        /// Whether `cancel` was called; the calls that returned true; and, of these, the ones with a reason, which an
+        /// open decision does not override.
         var isCancelAsked = false
         var cancellations = 0
         var reasons = 0
     }
 
     struct Block: Sendable {
-        /// nil: the block was not told.
+        /// nil: the block does not know its attempt.
         var attempt: Int?
         var begin: Int
-        /// Before the call that ended the attempt.
+        /// Taken just before the call that ended the attempt.
         var end: Int?
-        /// Before it returned.
+        /// Taken just before the block returned.
         var returned: Int?
     }
 
@@ -70,7 +71,7 @@ struct TreeRecord: Sendable {
     var objections: [String] = []
 }
 
-/// Everything that a closure of a run holds is alive.
+/// Counts itself as live. Every closure of a run holds one.
 private final class Mark: Sendable {
     private let live: Count
     init(_ live: Count) {
@@ -81,12 +82,12 @@ private final class Mark: Sendable {
 }
 
 final class TreeRun: Sendable {
-    /// How many trees, commands and blocks there have been in this process.
+    /// Totals of trees, commands and blocks in this process.
     static let trees = Count()
     static let commands = Count()
     static let blocks = Count()
 
-    /// The facts known of one operation beside the record.
+    /// Facts about one operation that are not part of the record.
     private struct Known {
         var handle: AnyOperation?
         weak var weakHandle: AnyOperation?
@@ -100,21 +101,21 @@ final class TreeRun: Sendable {
     private struct State {
         var record = TreeRecord()
         var known: [Known] = []
-        /// By node: blocks begun, and the newest operation.
+        /// By node: the number of blocks begun, and the newest operation.
         var runs: [Int: Int] = [:]
         var newest: [Int: Int] = [:]
-        /// A pause before an attempt of an operation has been decided.
+        /// The pauses that were decided, each before the given attempt.
         var pauses: [(operation: Int, attempt: Int)] = []
-        /// After a cancellation: how many blocks had begun, of it and what is below it.
+        /// Per cancellation: how many blocks of the operation and its descendants had begun by then.
         var begunAtCancel: [(operation: Int, runs: Int)] = []
-        /// Outcomes that are still to come; and one until all roots have been started.
+        /// Outcomes still to come, plus one until all roots have been started.
         var outstanding = 1
     }
 
     let plan: TreePlan
     let environment: any TreeEnvironment
     let queue: COOperationQueue?
-    /// Everybody has been told.
+    /// Opens when every outcome has been delivered.
     let isOver = Gate()
     private let state = Locked(State())
     private let time = Atomic(0)
@@ -142,19 +143,19 @@ final class TreeRun: Sendable {
         state.withLock { body(&$0.record.operations[operation]) }
     }
 
-    /// - Parameter makesObject: of a plain child, too.
+    /// - Parameter makesObject: whether a plain child without an object is given one.
     func handle(_ operation: Int, makesObject: Bool = false) -> AnyOperation? {
         let (handle, plain) = state.withLock { ($0.known[operation].handle, $0.known[operation].plain) }
         if handle == nil, makesObject, let plain { return madeOperation(operation, plain) }
         return handle
     }
 
-    /// A plain child becomes an operation here, if it is none yet.
+    /// Makes the object of a plain child, unless it exists already.
     @discardableResult
     private func madeOperation(_ operation: Int, _ plain: Child<Int>) -> AnyOperation {
         let made = plain.operation
         state.withLock { state in
-            guard state.known[operation].plain != nil else { return }  // everything was let go
+            guard state.known[operation].plain != nil else { return }  // everything was released
             (state.known[operation].handle, state.known[operation].weakHandle) = (made, made)
         }
         return made
@@ -166,7 +167,7 @@ final class TreeRun: Sendable {
 
     // MARK: Making operations
 
-    /// Enters an operation that is about to be made.
+    /// Records an operation that is about to be made.
     private func enter(_ node: TreePlan.Node, in parent: Int?, epoch: Int) -> Int {
         state.withLock { state in
             let operation = state.record.operations.count
@@ -179,7 +180,7 @@ final class TreeRun: Sendable {
         }
     }
 
-    /// Enters its handle, and listens.
+    /// Records the handle, and observes its outcome if the node is watched.
     private func made<Value>(_ operation: Int, _ handle: OperationHandle<Value>) {
         let isWatched = state.withLock { state in
             state.known[operation] = Known(
@@ -192,7 +193,7 @@ final class TreeRun: Sendable {
         }
     }
 
-    /// Enters one without an object, and listens, which makes one.
+    /// Records a child without an object. Observing it, if the node is watched, makes the object.
     private func made(_ operation: Int, plain: Child<Int>) {
         let isWatched = state.withLock { state in
             state.known[operation] = Known(
@@ -303,8 +304,8 @@ final class TreeRun: Sendable {
             fallback: plan.fallback == .none ? nil : fallback)
     }
 
-    /// Also when the handles have been dropped. A child may fail before the call that registers it has returned: then it
-    /// waits for that.
+    /// Works after the handles have been dropped, too. A child may fail before the call that registers it has returned;
+    /// this function then waits until the child is recorded.
     private func attempt(_ operation: Int) -> Int {
         while !state.withLock({ $0.known[operation].isMade }) { sched_yield() }
         return state.withLock { $0.known[operation].weakHandle }?.attempt ?? 0
@@ -322,8 +323,8 @@ final class TreeRun: Sendable {
         state.withLock { $0.pauses.append((operation, attempt)) }
     }
 
-    /// How many timers of each kind go on, as far as the labels tell: or some more, of operations that wait for what is
-    /// around them.
+    /// How many timers of each kind are running, judging by the states of the operations. An upper bound: it may
+    /// include operations that are waiting for an enclosing one.
     var timers: (pauses: Int, timeouts: Int) {
         let (pauses, timed) = state.withLock { state in
             (
@@ -339,7 +340,7 @@ final class TreeRun: Sendable {
         )
     }
 
-    /// Something waits for time to pass.
+    /// Whether anything waits for time to pass.
     var waitsForTime: Bool {
         timers != (0, 0)
             || state.withLock { state in state.known.compactMap(\.weakHandle) }.contains {
@@ -347,8 +348,8 @@ final class TreeRun: Sendable {
             }
     }
 
-    /// How many operations are decided, how many wait between attempts, and the attempts of all: not the same when time
-    /// has passed.
+    /// The number of decided operations, the number waiting between attempts, and the sum of all attempt numbers. An
+    /// expired timer that has taken effect changes at least one of them.
     var progress: [Int] {
         let handles = state.withLock { state in state.known.compactMap(\.weakHandle) }
         let states = handles.map(\.state)
@@ -364,7 +365,7 @@ final class TreeRun: Sendable {
     private struct Entered {
         let operation: Int
         let block: Int
-        /// The how-manieth of its node.
+        /// The ordinal of this run among all runs of the node.
         let run: Int
     }
 
@@ -394,19 +395,19 @@ final class TreeRun: Sendable {
             if let handle, handle.state == .ending || handle.isEnded {
                 object("a block of #\(id) began after its end")
             }
-            // One that has ended otherwise, while its composite goes on, was not accepted.
+            // An earlier sibling that ended without finishing while its composite goes on was never accepted.
             if earlier.contains(where: { $0.map { !$0.isFinished && !$0.isEnded } ?? false }) {
                 object("#\(id) began out of turn")
             }
         }
-        // Not in every run: a rerun would have no end.
+        // Only in some runs: otherwise a rerun would repeat for ever.
         for command in plan.commands where command.inside == id && entered.run == 1 + command.delay % 2 {
             perform(command)
         }
         return entered
     }
 
-    /// - Parameter call: ends the attempt, if it answers true.
+    /// - Parameter call: returns true if it ended the attempt.
     private func end(_ entered: Entered, _ call: () -> Bool) {
         let time = now()
         guard call() else { return }
@@ -480,7 +481,7 @@ final class TreeRun: Sendable {
 
     private func asyncBlock(_ operation: Int, _ leaf: TreePlan.Leaf) -> @Sendable () async throws -> Int {
         { [self, mark = Mark(live)] in
-            // Its task begins some time after its turn: so it is not to be looked at.
+            // The task begins some time after the turn, so the state of the handle is not checked here.
             let entered = begin(operation, nil, attempt: nil)
             defer { withExtendedLifetime(mark) { returns(entered) } }
             await Task.yield()
@@ -533,7 +534,7 @@ final class TreeRun: Sendable {
     ) -> @Sendable (any CompositeScope) throws -> Results<Int> {
         { [self, mark = Mark(live)] scope in
             try withExtendedLifetime(mark) {
-                // A child refused for being ready-made has no handle; nor has the composite a value then.
+                // A ready-made child that is refused has no handle, and then the composite has no value either.
                 switch try declare(composite, operation, in: scope) {
                 case .operation(let last)?: .value(of: last)
                 case .plain(let last)?: .value(of: last)
@@ -624,7 +625,7 @@ final class TreeRun: Sendable {
         }
     }
 
-    /// Not started.
+    /// Makes an operation without starting it.
     private func readyMade(
         _ node: TreePlan.Node, _ operation: Int, _ target: (any ExecutionTarget)?,
         _ options: OperationOptions,
@@ -670,7 +671,7 @@ final class TreeRun: Sendable {
         switch handler.decision {
         case .nothing: break
         case .cancel: cancel(operation) { composite.cancel() }
-        // To awaken one that is ready would start it.
+        // On a ready composite, `awake` would start it.
         case .awake: if attempt > 0 { composite.awake() }
         case .deferredAwake:
             guard let hold = composite.deferDecision() else { return }
@@ -721,7 +722,7 @@ final class TreeRun: Sendable {
             guard let handle = readyMade(node, operation, target, options, nil, 0).map({ prepared($0) })
             else { return nil }
             if let queue, isAdded {
-                // One that is turned away is nobody's, but can be ended.
+                // An operation that the queue rejects is left without an owner, but can still be ended.
                 if !queue.add(handle) { cancel(operation) { handle.cancel() } }
             } else {
                 handle.start()
@@ -770,7 +771,7 @@ final class TreeRun: Sendable {
         }
     }
 
-    /// One that was cancelled before it was started has no closures.
+    /// An operation that was cancelled before it was started has no closures.
     private func ran(_ operation: Int, _ isAccepted: Bool) {
         if !isAccepted { change(operation) { $0.hasClosures = false } }
     }
@@ -806,7 +807,7 @@ final class TreeRun: Sendable {
         case .restart: handle.resume(.restart)
         case .rerun: handle.rerun()
         case .awake:
-            // To awaken one that is ready would start it: composites do that.
+            // On a ready operation, `awake` would start it, and starting it is up to its composite.
             guard handle.attempt > 0 else { return }
             (handle as? CompositeOperation<Int>)?.awake()
             (handle as? CompositeOperation<Void>)?.awake()
@@ -814,7 +815,7 @@ final class TreeRun: Sendable {
         }
     }
 
-    /// Nothing around it does anything again.
+    /// Whether no enclosing composite can redo anything.
     private func isOutOfReach(_ operation: Int) -> Bool {
         state.withLock { state in
             var next = state.record.operations[operation].parent
@@ -827,7 +828,7 @@ final class TreeRun: Sendable {
         }
     }
 
-    /// Blocks begun, of it and of what is below it; nil: there are some whose handle is not there, or not yet.
+    /// The number of blocks begun by the operation and its descendants. nil: a handle is missing, or not recorded yet.
     private func runs(below operation: Int) -> Int? {
         let handles = state.withLock { state in
             var walk = [operation]
@@ -846,9 +847,9 @@ final class TreeRun: Sendable {
         return runs
     }
 
-    /// Opens whatever is closed.
+    /// Resumes the queue if it is suspended, and opens every closed gate.
     ///
-    /// - Returns: whether something was.
+    /// - Returns: whether anything was closed.
     @discardableResult
     func openEverything() -> Bool {
         let handles = state.withLock { state in state.known.compactMap(\.handle) }
@@ -861,7 +862,7 @@ final class TreeRun: Sendable {
         return isAny
     }
 
-    /// Where everything is, for a report.
+    /// The state of every operation, for a report.
     var tree: String {
         let roots = state.withLock { state in
             state.record.operations.indices.filter { state.record.operations[$0].parent == nil }
@@ -872,7 +873,7 @@ final class TreeRun: Sendable {
 
     // MARK: The end
 
-    /// Returns the record, when everything is over.
+    /// Returns the record. Called when everything is over.
     func record() -> TreeRecord {
         let (known, atCancel) = state.withLock { ($0.known, $0.begunAtCancel) }
         for (operation, runs) in atCancel where isOutOfReach(operation) {
@@ -892,7 +893,7 @@ final class TreeRun: Sendable {
         return state.withLock { $0.record }
     }
 
-    /// Lets everything go. What is not gone after that is said by ``leftovers``.
+    /// Releases everything. ``leftovers`` then reports what is still alive.
     func letGo() {
         let former = state.withLock { state in
             let former = state.known
@@ -906,7 +907,7 @@ final class TreeRun: Sendable {
         withExtendedLifetime(former) {}
     }
 
-    /// How many closures and operations are still there.
+    /// The numbers of closures and operations that are still alive.
     var leftovers: (closures: Int, operations: Int) {
         (live.value, state.withLock { $0.known.count { $0.weakHandle != nil } })
     }

@@ -8,7 +8,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Targets of all kinds, which all trees share.
+/// Targets of all kinds, shared by all trees.
 private struct RealEnvironment: TreeEnvironment {
     private static let lane = serialQueue()
     private static let serial = DispatchQueue(label: "serial")
@@ -30,13 +30,13 @@ private struct RealEnvironment: TreeEnvironment {
     var isSingleThreaded: Bool { false }
 }
 
-/// How long a tree may take that has lost something; a watchdog would not make it small. Where all tests run, some are kept
-/// waiting for most of a minute.
+/// The time limit for a tree that has lost something. A watchdog would not allow the failure to be shrunk. When all
+/// tests run, some are kept waiting for most of a minute.
 private let patience: Duration = testLimit * 0.5
 
-/// Carries a plan out, with a thread for each kind of commands.
+/// Runs a plan, with one thread for each kind of commands.
 ///
-/// - Returns: what was wrong.
+/// - Returns: the violations found.
 private func run(_ plan: TreePlan) async -> [String] {
     let run = TreeRun(plan, on: RealEnvironment())
     let model = TreeModel.of(plan)
@@ -56,7 +56,7 @@ private func run(_ plan: TreePlan) async -> [String] {
     return objections
 }
 
-/// - Returns: whether everybody was told in time.
+/// - Returns: whether every outcome was delivered in time.
 private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
     let plan = run.plan
     if plan.commands.isEmpty {
@@ -71,7 +71,7 @@ private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
             }
         }
     }
-    // Nothing is lost that was opened while it was closed: where no command and no chance is, nobody helps.
+    // No opening of a gate may be lost. Hence a deterministic plan gets no help from `openEverything()`.
     if isExact && !plan.nodes.contains(where: \.wasSuspended) { return run.isOver.wait(timeout: patience) }
     let end = ContinuousClock.now + patience
     while !run.isOver.wait(timeout: .microseconds(200)) {
@@ -118,7 +118,7 @@ private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
     }
 }
 
-/// For the campaign, which adds up what all processes print.
+/// For the campaign, which adds up the output of all processes.
 func report() {
     guard getenv("TREES_REPORT") != nil else { return }
     let (trees, commands, blocks) = (TreeRun.trees.value, TreeRun.commands.value, TreeRun.blocks.value)

@@ -1,8 +1,8 @@
-// VirtualTimeTests.swift - random trees on one thread: which of the pending pieces of work comes next is a choice of
-// the tape, and time passes when nothing else is left to be done. So an interleaving is replayed from one line.
+// VirtualTimeTests.swift - random trees on one thread. The tape chooses which pending piece of work runs next, and time
+// passes when nothing else is left to do. Hence an interleaving can be replayed from one line.
 //
-// Turns, handlers, the jobs of asynchronous blocks and what comes "from elsewhere" all are such pieces. Only timers
-// are tasks of the runtime, on a thread of its own: the driver waits for them where it lets time pass.
+// Turns, handlers, the jobs of asynchronous blocks and calls "from elsewhere" all are such pieces. Only timers are
+// tasks of the runtime, on a separate thread: the driver waits for them where it lets time pass.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -10,7 +10,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Keeps what it is given until the driver takes it.
+/// Stores the work it is given until the driver takes it.
 private final class VirtualTarget: ExecutionTarget, TaskExecutor {
     private enum Piece: Sendable {
         case work(ExecutionWork)
@@ -30,7 +30,7 @@ private final class VirtualTarget: ExecutionTarget, TaskExecutor {
 
     var isEmpty: Bool { pieces.withLock { $0.isEmpty } }
 
-    /// Does one of the pieces.
+    /// Runs one of the pieces.
     func step(_ choice: Int) {
         let piece = pieces.withLock { $0.remove(at: choice % $0.count) }
         switch piece {
@@ -41,7 +41,7 @@ private final class VirtualTarget: ExecutionTarget, TaskExecutor {
     }
 }
 
-/// A clock that stands still until the driver moves it to the next moment at which somebody wants to be woken.
+/// A clock that stands still until the driver advances it to the next deadline of a sleeper.
 private final class VirtualClock: Clock, Sendable {
     typealias Instant = ManualClock.Instant
 
@@ -64,15 +64,15 @@ private final class VirtualClock: Clock, Sendable {
 
     var now: Instant { state.withLock { $0.now } }
     var minimumResolution: Duration { .nanoseconds(1) }
-    /// How many sleep, for a pause and for a timeout. By kinds: one of the other kind that was disarmed, and has not gone
-    /// yet, is not taken for one that has not come.
+    /// The numbers of sleepers, for a pause and for a timeout. Counted separately, so a disarmed sleeper of one kind
+    /// that is still there is not mistaken for a sleeper of the other kind that has yet to arrive.
     var sleepers: (pauses: Int, timeouts: Int) {
         state.withLock { state in
             let pauses = state.sleepers.count(where: \.isPause)
             return (pauses, state.sleepers.count - pauses)
         }
     }
-    /// How many have gone on after a sleep.
+    /// The number of sleeps that have ended.
     var awoken: Int { state.withLock { $0.awoken } }
 
     func sleep(until deadline: Instant, tolerance: Duration?) async throws {
@@ -105,9 +105,9 @@ private final class VirtualClock: Clock, Sendable {
         state.withLock { $0.awoken += 1 }
     }
 
-    /// Wakes the one whose deadline is the first.
+    /// Wakes the sleeper with the earliest deadline.
     ///
-    /// - Returns: false: nobody sleeps.
+    /// - Returns: false if there is no sleeper.
     func wakeNext() -> Bool {
         let next = state.withLock { state in
             guard
@@ -133,24 +133,24 @@ private struct VirtualEnvironment: TreeEnvironment {
     var handlerTarget: (any ExecutionTarget)? { virtual }
     var queueTarget: (any ExecutionTarget)? { virtual }
     var clock: (any Clock<Duration>)? { virtualClock }
-    /// No two end at the same time.
+    /// No two pauses end at the same time.
     func nextPause() -> Duration { .seconds(1) + .microseconds(pauses.add()) }
     func later(_ body: @escaping @Sendable () -> Void) { virtual.call(body) }
     var isSingleThreaded: Bool { true }
 }
 
-/// For what the runtime's own thread has to do.
+/// Time allowed for what the runtime's own thread has to do.
 private let patience: Duration = testLimit * 0.5
 
-/// Between a change that is seen and what follows from it, on that thread.
+/// Time allowed between a change that is seen and its consequence on that thread.
 private let grace: Duration = .seconds(2)
 
-/// More than any plan needs.
+/// An upper bound that no plan reaches.
 private let mostSteps = 20_000
 
-/// Carries a plan out on this thread.
+/// Runs a plan on this thread.
 ///
-/// - Returns: what was wrong.
+/// - Returns: the violations found.
 private func run(_ plan: TreePlan) async -> [String] {
     let environment = VirtualEnvironment()
     let (target, clock) = (environment.virtual, environment.virtualClock)
@@ -173,8 +173,8 @@ private func run(_ plan: TreePlan) async -> [String] {
         } else if isOver() {
             break
         } else if !(needsHelp && run.openEverything()), target.isEmpty {
-            // Nothing can be done now: time passes, to the end of the next pause. What the last one has set off may be on
-            // its way still.
+            // There is nothing to do now: let time pass until the next pause ends. Work set off by the previous one may
+            // still be on its way.
             if hasTimers, run.waitsForTime {
                 guard await pass(run, clock, target) else { break }
             } else {
@@ -193,7 +193,7 @@ private func run(_ plan: TreePlan) async -> [String] {
         objections.append("the queue has \(queue.operationCount)")
     }
     run.letGo()
-    // The task of a timer, or one that is cancelled, may still be on its way out, and that may lead through the target.
+    // The task of a timer, or a cancelled task, may still be exiting, possibly by way of the target.
     let isGone = await eventually(within: patience) {
         while !target.isEmpty { target.step(0) }
         return run.leftovers == (0, 0)
@@ -202,22 +202,22 @@ private func run(_ plan: TreePlan) async -> [String] {
     return objections
 }
 
-/// Lets time pass until the next timer has done what it has to.
+/// Lets time pass until the next timer has taken effect.
 ///
-/// - Returns: false: there is none.
+/// - Returns: false if there is none.
 private func pass(_ run: TreeRun, _ clock: VirtualClock, _ target: VirtualTarget) async -> Bool {
     let end = ContinuousClock.now + patience
     while ContinuousClock.now < end {
         guard await eventually(within: patience, { clock.sleepers != (0, 0) }) else { return false }
-        // A timer begins to sleep, and one that was disarmed stops, a moment later.
+        // A timer begins to sleep, and a disarmed one stops, only after a moment.
         _ = await eventually(within: grace) { clock.sleepers == run.timers }
         let (before, awoken) = (run.progress, clock.awoken)
         guard clock.wakeNext() else { continue }
-        // However busy the machine is: nobody else is woken before.
+        // Even on a busy machine, no other sleeper is woken before that.
         guard await eventually(within: patience, { clock.awoken > awoken }) else { return false }
-        // One that was disarmed does nothing.
+        // A disarmed timer does nothing.
         guard await eventually(within: grace, { !target.isEmpty || run.progress != before }) else { continue }
-        // As a rule there is a turn, or a handler, a moment later: so the order is that of the tape.
+        // A turn or a handler usually follows a moment later. Waiting for it leaves the order to the tape.
         _ = await eventually(within: grace) { !target.isEmpty }
         return true
     }

@@ -1,4 +1,4 @@
-// WaitListTests - the one place of the faces where a task is suspended: each waiter goes on once, in its turn.
+// WaitListTests - the only place in the faces where a task is suspended: each waiter is resumed once, in its turn.
 
 import CompositeOperationsBasics
 import CompositeOperationsTestSupport
@@ -9,7 +9,7 @@ import Testing
 /// A call that can be made on a list.
 private enum Step: Hashable, Sendable {
     case append(mark: Int)
-    /// The waiter that came so many after the first one that is left.
+    /// Removes the waiter at this distance from the first remaining one.
     case remove(Int)
     case popFirst
     case takeUpTo(mark: Int)
@@ -26,7 +26,7 @@ private let steps = Generator<Step>.frequency([
 /// A list and its lock, as its owner has them.
 private final class Shore: Sendable {
     let list = Locked(WaitList())
-    /// Nothing is waited for any more.
+    /// Whether there is nothing left to wait for.
     let isOver: Bool
 
     init(isOver: Bool = false) { self.isOver = isOver }
@@ -95,7 +95,7 @@ private final class Shore: Sendable {
         }
     }
 
-    /// So they are in the order of their calls.
+    /// Hence waiters are listed in the order of their calls.
     @Test func `whoever waits on an actor leaves it when it is in the list, and not before`() async {
         #expect(await CountedActor().jobs(of: { _ = await Shore(isOver: true).wait() }) == 0)
         let shore = Shore()
@@ -107,7 +107,7 @@ private final class Shore: Sendable {
         #expect(await jobs == 1)  // it goes on
     }
 
-    /// I1: whoever comes second finds nobody to wake.
+    /// I1: the later of the two finds no waiter to wake.
     @Test func `of an arrival and a cancellation one wakes`() async {
         let shore = Shore()
         var task = await shore.waitingTask()
@@ -137,7 +137,7 @@ private final class Shore: Sendable {
         #expect(shore.list.withLock { $0.isEmpty })
     }
 
-    /// I3, as it comes.
+    /// I3, with a cancellation on arrival.
     @Test func `tasks that are cancelled as they come all go on`() async {
         let shore = Shore()
         let ends = await withTaskGroup(of: Wakening.self) { group in

@@ -95,7 +95,7 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
         }
     }
 
-    /// One operation waits for one that runs elsewhere, and as many as there are workers wait for the first.
+    /// One operation waits for an operation that runs elsewhere, and as many as there are workers wait for the first.
     @Test(arguments: WaitingCall.allCases, [1, 2, 4])
     fileprivate func `waits that are no cycle end`(call: WaitingCall, workers: Int) async throws {
         try await withScheduler(workers) { scheduler in
@@ -140,7 +140,8 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
         try await scheduler.shutdown()
     }
 
-    /// On a slow enough machine each operation is on a worker of its own: the limit of spare workers is out of reach here.
+    /// On a slow enough machine each operation occupies a worker of its own, so the limit on spare workers is out of
+    /// reach here.
     @Test(arguments: [1, 2, 4])
     func `an operation that waits for another one, 10,000 deep, ends`(workers: Int) async throws {
         let scheduler = try Scheduler(.init(workers: workers, spareWorkers: scaled(10_000)))
@@ -173,7 +174,7 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
             let sorted = times.withLock { $0.sorted() }
             try #require(sorted.count == 20)
             #expect(sorted[0] >= .milliseconds(50))
-            // Tests that run at the same time cost time; an operation wrongly run inside a wait adds 100 ms.
+            // Concurrent tests cost time; an operation wrongly run inside a wait adds 100 ms.
             #expect(sorted[10] < .milliseconds(100))
         }
     }

@@ -1,5 +1,5 @@
-// WaitingCornerTests - corners that no other test looked into: who waits for another one, or for a gate. Each
-// was found by a defect that the others let pass (Verification/Mutants/swift-by-hand.txt).
+// WaitingCornerTests - corner cases that no other test covered: waits for another operation, or for a gate. Each was
+// found by a defect that the other tests let pass (Verification/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
 import CompositeOperationsBasics
@@ -22,7 +22,7 @@ import Testing
         for one in all { #expect(await one.outcome.isFinished) }
     }
 
-    /// Each search would go through all that was built before: for this many that would take minutes.
+    /// If each search traversed everything built so far, this many operations would take minutes.
     @Test func `a chain that is built from its beginning is built at once`() async {
         var all: [COOperation<Void>] = []
         for _ in 0..<scaled(50_000) {
@@ -76,7 +76,7 @@ import Testing
             let third = cascade.operation {}
             #expect(!second.addDependency(third.operation))
             #expect(third.addDependency(second.operation), "which it waits for anyhow")
-            // Ready-made ones, which others wait for already.
+            // Ready-made operations, for which others wait already.
             #expect(
                 second.addDependency(ready) && ready.addDependency(late)
                     && inner.addDependency(third.operation))
@@ -88,7 +88,7 @@ import Testing
         let second = await steps.next()
         #expect(errors.entries == [.wouldWaitForItself, .wouldWaitForItself])
         await tokens.next().finish()
-        // The refused operations are as they were before.
+        // The refused operations are unchanged.
         #expect(late.start() && ready.start())
         #expect(await second.outcome.isFinished)
         #expect(await cascade.outcome.isFinished)
@@ -139,7 +139,7 @@ import Testing
             #expect(!first.addDependency(ready), "it has been started")
             #expect(ready.addDependency(first))
             try group.add(ready)
-            // One that is added before the one that it waits for.
+            // An operation that is added before its dependency.
             let (earlier, later) = (COOperation<Void> { $0.finish() }, COOperation<Void> { $0.finish() })
             #expect(earlier.addDependency(later))
             try group.add(earlier)
@@ -172,7 +172,7 @@ import Testing
 
     #if DEBUG
         @Test(.promises("G37")) func `who has ended leaves nothing with whom it waited for`() async {
-            // In a process of its own, where no other test has operations.
+            // In a separate process, where no other test has operations.
             await #expect(processExitsWith: .success) {
                 let other = COOperation<Void> { $0.finish() }
                 weak var last: COOperation<Void>?
@@ -202,7 +202,7 @@ import Testing
     #endif
 
     @Test(.promises("G6")) func `what a search for cycles comes upon is released when it is over`() async {
-        /// Looks for cycles, too, when it goes.
+        /// Searches for cycles, too, when it is released.
         final class Looking: Sendable {
             deinit { _ = COOperation<Void>().addDependency(COOperation<Void>()) }
         }
@@ -220,7 +220,7 @@ import Testing
                     withExtendedLifetime(held.withLock { $0.take() }) {}
                 } else {
                     let (asking, waiting) = (COOperation<Void>(), COOperation<Void>())
-                    waiting.addDependency(asking)  // else there is nothing to search for
+                    waiting.addDependency(asking)  // otherwise there is nothing to search for
                     _ = asking.addDependency(middle)
                 }
             }
@@ -243,7 +243,7 @@ import Testing
                 return error.kind
             }
         }
-        // On the only worker, this comes when the other one waits.
+        // There is only one worker, so this runs when the other task is waiting.
         await Task(executorPreference: alone) {}.value
         waiting.cancel()
         #expect(await waiting.value == .taskCancelled)
@@ -265,7 +265,7 @@ import Testing
                 return error
             }
         }
-        // On the only worker, this comes when the other one waits.
+        // There is only one worker, so this runs when the other task is waiting.
         await Task(executorPreference: alone) {}.value
         #expect(one.cancel(CancelReason(.removed)))
         #expect(await waiting.value?.kind == .removed)

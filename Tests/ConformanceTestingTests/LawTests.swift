@@ -1,4 +1,4 @@
-// LawTests.swift - the laws see their saboteurs, hold for our schedulers, and find what is wrong with one that has a fault.
+// LawTests.swift - the laws detect their saboteurs, hold for our schedulers, and find the fault of a faulty scheduler.
 
 import ConformanceSubjects
 import Glibc
@@ -22,7 +22,7 @@ import Testing
 
     @Test func `barriers and suspensions in each other are seen with a queue that has them`() async {
         for law in Law.all where ["B1", "B2", "P3"].contains(law.id) {
-            // A busy machine may give the queue one thread for a while: then a barrier that is none stands alone.
+            // On a busy machine the queue may have only one thread for a while; then even a sabotaged barrier runs alone.
             let options = LawOptions(seed: 7, cases: 3, sabotagedCases: 5_000)
             let verdict = await check(law, of: .dispatchQueue, options: options)
             guard case .held(3, _) = verdict else {
@@ -95,7 +95,7 @@ import Testing
             return
         }
         #expect(reason.contains("Fault"))
-        // Found guilty without having done anything, a saboteur was not seen; nor is it where all are found guilty.
+        // A saboteur that is found guilty without acting was not detected. Nor was one where all are found guilty.
         for acts in [false, true] {
             let saboteur = Saboteur("sleeps") { _, made in if acts { made.act() } }
             let guilty = Law("Z2", "Nothing.", saboteur: saboteur) { _ in throw Violation(reason: "always") }
@@ -153,7 +153,7 @@ import Testing
 
     @Test func `what hangs in a call has an end`() async {
         let isOver = Gate()
-        defer { isOver.open() }  // the threads that hang go
+        defer { isOver.open() }  // releases the threads that hang
         let hanging = Law("Z3", "Nothing.", saboteur: Saboteur("sleeps") { _, _ in }) { _ in isOver.wait() }
         let options = LawOptions(limit: .milliseconds(5), replay: Tape([]))
         guard case .violated(let found) = await check(hanging, of: .plainPool, options: options) else {

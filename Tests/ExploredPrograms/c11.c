@@ -1,6 +1,6 @@
 #include <explorer/explored.h>
 
-// Both are not read any more, and must not disturb.
+// The header explored.h has replaced both headers below: including them again must change nothing.
 #include <stdatomic.h>
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static memory_order publication;
 static void *sends(void *unused)
 {
     atomic_store_explicit(&data, 42, memory_order_relaxed);
-    if (publication == memory_order_seq_cst) { // stands for fences
+    if (publication == memory_order_seq_cst) { // stands for the variant with fences
         atomic_thread_fence(memory_order_release);
         atomic_store_explicit(&is_ready, true, memory_order_relaxed);
     } else {
@@ -425,7 +425,7 @@ static void *waits_for_the_second_turn(void *unused)
     return unused;
 }
 
-// The first turn is for one waiter, and the other one may be woken.
+// The first turn is meant for one waiter, but its signal may wake the other.
 static void the_wrong_waiter_body(void)
 {
     begin_turns();

@@ -82,7 +82,7 @@ void add_under_a_spinlock()
     EXPECT(sum == 2);
 }
 
-// A queue of one, with a condition for both sides.
+// A queue of capacity one, with one condition for both sides.
 void hand_over_by_a_condition()
 {
     explorer::mutex mutex;
@@ -110,7 +110,7 @@ struct error {
     int of;
 };
 
-// Each thread has its own.
+// Each thread has its own exception.
 void throw_beside_each_other()
 {
     explorer::atomic<int> steps(0);
@@ -197,7 +197,7 @@ extern "C" const explorer_program unjoined_in_cpp = {
     nullptr,
     join_no_thread,
 };
-// How many there are.
+// Counts its live instances.
 struct counted {
     static int live;
     counted() { live++; }
@@ -206,8 +206,8 @@ struct counted {
 };
 int counted::live = 0;
 
-// A program that fails inside of a catch, called inside of another one, whose exception is the caller's
-// still.
+// A program that fails inside a catch block, run inside another catch block whose exception remains the
+// caller's.
 extern "C" int explored_inside_a_catch(void)
 {
     explorer_program program = {};

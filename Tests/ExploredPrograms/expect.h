@@ -1,4 +1,4 @@
-// expect.h - what a program has to find, or its schedule fails.
+// expect.h - a condition that must hold, or the schedule fails.
 
 #ifndef EXPECT_H
 #define EXPECT_H

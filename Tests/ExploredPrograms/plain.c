@@ -1,5 +1,5 @@
-// plain.c - what the compiler calls where a plain access is watched, called by hand: the flag for that would
-// be unsafe in this package's manifest.
+// plain.c - the functions that the compiler calls at instrumented plain accesses, called by hand: the flag
+// for the instrumentation would be unsafe in this package's manifest.
 
 #include <explorer/explored.h>
 
@@ -28,7 +28,7 @@ static void run_both(void *(*first)(void *), void *(*second)(void *))
     (void)pthread_create(&threads[1], NULL, second, NULL);
     (void)pthread_join(threads[0], NULL);
     (void)pthread_join(threads[1], NULL);
-    __sanitizer_cov_store8(bytes); // both have ended: this knows of all
+    __sanitizer_cov_store8(bytes); // both have ended: happens after their accesses
 }
 
 #define THREAD(name, access)                                                                                 \

@@ -1,11 +1,11 @@
-// Campaign.swift - kills the program at events, again and again, and looks each time at what is left.
+// Campaign.swift - kills the program at chosen events, repeatedly, and inspects what is left each time.
 
 import CommandJournal
 import Foundation
 import Glibc
 import PropertyTesting
 
-/// So many kills, spread over the kinds of events.
+/// A number of kills, spread over the kinds of events.
 struct Campaign {
     private let kills: Int
     private let seed: UInt64
@@ -15,9 +15,9 @@ struct Campaign {
     /// The counts of a campaign.
     struct Totals {
         var runs = 0
-        /// By the event that was aimed at.
+        /// The kills, by the event that was aimed at.
         var aimed: [String: Int] = [:]
-        /// By the phases of members whose run was open.
+        /// The members whose run was open, by phase.
         var left: [JournalRecord.Phase: Int] = [:]
         var inRecovery = 0
         var inReplay = 0
@@ -26,11 +26,11 @@ struct Campaign {
         var effects = 0
     }
 
-    /// The events aimed at, in turn: while commands run, while a recovery does, while a replay does.
+    /// The events aimed at, in turn: during commands, during a recovery, during a replay.
     private static let targets = "w c u ( x C d U v W < a D X . V".split(separator: " ").map {
         UInt8($0.utf8.first!)
     }
-    /// Kills of one folder: a journal does not become long.
+    /// The kills per folder: a limit keeps the journal short.
     private static let killsPerFolder = 20
 
     private static func isOfRecovery(_ event: UInt8) -> Bool {
@@ -81,7 +81,7 @@ struct Campaign {
                 let replays = seen.filter { $0 == UInt8(ascii: "<") }.count
                 if replays > seen.filter({ $0 == UInt8(ascii: ">") }).count { totals.inReplay += 1 }
             }
-            // To the end, undisturbed.
+            // The last process runs to its end, undisturbed.
             let last = try Child(folder, seed: random.next(), session: session + 1, jobs: 5, aim: nil).watch()
             guard last.status == 0 else { throw Violation("the last run failed: status \(last.status)") }
             _ = try inspection.look(wasRecovered: true)
@@ -125,7 +125,7 @@ struct Violation: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// When to kill: after so many of an event, and so many nanoseconds.
+/// When to kill: `pause` nanoseconds after the event has occurred `count` times.
 struct Aim {
     let event: UInt8
     let count: Int
@@ -137,7 +137,7 @@ struct Child {
     struct End {
         let wasKilled: Bool
         let status: Int32
-        /// The events; nil when it failed.
+        /// The events; nil if the process failed.
         let seen: [UInt8]?
     }
 
@@ -154,7 +154,8 @@ struct Child {
         defer { posix_spawn_file_actions_destroy(&actions) }
         let inherited: Int32 = 3
         if ends[1] == inherited {
-            // To its own number: that alone takes the mark away that closes it.
+            // The descriptor already has the right number: only its close-on-exec flag must be
+            // cleared.
             _ = fcntl(ends[1], F_SETFD, 0)
         } else {
             posix_spawn_file_actions_adddup2(&actions, ends[1], inherited)
@@ -173,13 +174,14 @@ struct Child {
         self.aim = aim
     }
 
-    /// Reads events until it has to be killed, or ends.
+    /// Reads events until the process has to be killed, or ends.
     func watch() -> End {
         var seen: [UInt8] = []
         var isHit = false
         var chunk = [UInt8](repeating: 0, count: 4096)
         while true {
-            // One at a time, while it is aimed: the next one is what it does meanwhile.
+            // One event at a time until the aim is hit: the next event is what the process does
+            // meanwhile.
             let count = read(events, &chunk, aim == nil || isHit ? chunk.count : 1)
             if count <= 0 { break }
             seen += chunk[..<count]

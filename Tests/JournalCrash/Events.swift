@@ -1,17 +1,17 @@
-// Events.swift - what the program that is killed tells the one that kills it: a byte for each thing that it comes to.
+// Events.swift - what the killed program reports to its killer: a byte for each step.
 
 import CommandJournal
 import Glibc
 
-/// A step that the program is about to take, or has taken. In a recovery, small letters are capital.
+/// A step that the program is about to take, or has taken. During a recovery, lower-case letters become upper-case.
 enum Event: String, CaseIterable {
     /// Records are about to be committed.
     case committing = "c"
-    /// They are durable.
+    /// The records are durable.
     case committed = "d"
     /// A command begins.
     case working = "w"
-    /// Its effect is there.
+    /// The command's effect is in place.
     case worked = "x"
     /// An undo begins.
     case undoing = "u"
@@ -26,7 +26,7 @@ enum Event: String, CaseIterable {
     case replayEnded = ">"
 }
 
-/// Where events are written to.
+/// Writes events to a pipe.
 final class Events: Sendable {
     private let pipe: Int32
     nonisolated(unsafe) private var isRecovering = false
@@ -34,7 +34,7 @@ final class Events: Sendable {
     init(_ pipe: Int32) { self.pipe = pipe }
 
     func tell(_ event: Event) {
-        // Only a recovery runs while this changes.
+        // Nothing but a recovery runs while this changes.
         if event == .recoveryBegan { isRecovering = true }
         if event == .recoveryEnded { isRecovering = false }
         let letter = isRecovering ? event.rawValue.uppercased() : event.rawValue
@@ -42,7 +42,7 @@ final class Events: Sendable {
     }
 }
 
-/// A store that tells of its commits.
+/// A store that reports its commits.
 final class TellingStore: JournalStore {
     private let store: SQLiteStore
     private let events: Events

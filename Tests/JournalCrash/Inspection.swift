@@ -1,18 +1,18 @@
-// Inspection.swift - what is left after a kill: the journal, the ledger and the answers have to agree.
+// Inspection.swift - what is left after a kill: the journal, the ledger and the answers must agree.
 
 import CommandJournal
 import Foundation
 
-/// Looks at a folder after each kill.
+/// Inspects a folder after each kill.
 struct Inspection {
     private let folder: String
-    /// The last record that there was when the program was started.
+    /// The last record at the time the program was started.
     private var before: Int64 = 0
     private var last: (runs: [JournalRun], ledger: [String])?
 
     init(_ folder: String) { self.folder = folder }
 
-    /// - Parameter wasRecovered: whether the recovery of the process that was killed came to its end.
+    /// - Parameter wasRecovered: whether the killed process had completed its recovery.
     /// - Returns: the phases of the members of open runs.
     mutating func look(wasRecovered: Bool) throws -> [JournalRecord.Phase] {
         let store = try SQLiteStore(path: "\(folder)/journal")
@@ -78,7 +78,8 @@ struct Inspection {
                 }
                 if let done { order.append((done, undone)) }
             }
-            // Done in order; undone in reverse, so what is undone was done last of what is there.
+            // Done in order, undone in reverse: a member that is undone was the last done of those
+            // still in effect.
             let isOrdered = zip(order, order.dropFirst()).allSatisfy { first, second in
                 guard let undone = first.undone else { return first.done < second.done }
                 return first.done < second.done && second.undone ?? .max < undone
@@ -91,7 +92,7 @@ struct Inspection {
         try compareAnswers(runs)
     }
 
-    /// Checks that the answers told to callers are durable.
+    /// Checks that the answers given to callers are durable.
     private func compareAnswers(_ runs: [JournalRun]) throws {
         var outcomes: [String: JournalOutcome] = [:]
         for run in runs {
@@ -110,7 +111,7 @@ struct Inspection {
         }
     }
 
-    /// At the end, all has ended but what is in doubt.
+    /// At the end, everything has ended except what is in doubt.
     func finish(into totals: inout Campaign.Totals) throws {
         guard let last else { return }
         totals.effects += last.ledger.count

@@ -1,11 +1,11 @@
-// Ledger.swift - the receiver: a file with one line for each effect, which knows keys, and so does nothing twice.
+// Ledger.swift - the receiver: a file with one line per effect. It knows keys, and so does nothing twice.
 
 import CompositeOperations
 import Glibc
 @_spi(Faces) import Runs
 
-/// Effects, in the order in which they happened: "+ 3.1" was done, "- 3.1" was undone. A line is one write, so a process that is
-/// killed leaves whole lines: an effect, and that it happened, are one.
+/// Effects, in the order in which they happened: "+ 3.1" was done, "- 3.1" was undone. A line is one write, so a killed process
+/// leaves whole lines: an effect and its record are one.
 final class Ledger: Sendable {
     private let path: String
     private let file: Int32
@@ -23,7 +23,7 @@ final class Ledger: Sendable {
     /// The lines of the file.
     var lines: [String] { Self.lines(of: path) }
 
-    /// - Parameter hasKey: without one, nobody knows whether this is the same work.
+    /// - Parameter hasKey: without a key, the ledger cannot know whether this is the same work.
     func add(_ line: String, hasKey: Bool) {
         let isNew = known.withLock { $0.insert(line).inserted }
         if isNew || !hasKey { write(line) }

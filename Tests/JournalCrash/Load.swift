@@ -137,7 +137,8 @@ private func execute(
     } catch is TransactionFailure { answer("rolledBack") }
 }
 
-/// Replays, and checks that the work replayed is the work done and not undone by the ledger, apart from work in doubt.
+/// Replays, and checks that the replayed work is the work that the ledger has as done and not undone, except for work
+/// in doubt.
 private func replay(
     _ journal: CommandJournal, _ process: Process, inDoubt: [CommandJournal.InDoubt]
 ) async throws {

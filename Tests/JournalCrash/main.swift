@@ -1,4 +1,4 @@
-// main.swift - kills itself: a program that works with a journal, and one that kills it and looks at what is left.
+// main.swift - kills itself: one process works with a journal, and another kills it and inspects what is left.
 //
 //   JournalCrash campaign [--kills N] [--seed S]     kills N times; prints one line of totals
 //   JournalCrash hold PATH                           has a journal, writes an "h", and waits to be killed

@@ -170,7 +170,8 @@ extension OneRecorder {
             let counter = try CompletionCounter()
             grow(5, on: scheduler, counter)
             counter.wait()
-            // Other tests go on meanwhile: where events of theirs were lost, nothing is said of the time before.
+            // Other tests run meanwhile, and a recording says nothing about the time before one of its tracks
+            // last lost events: such tracks are left out.
             let recording = Recording(tracks: Recorder.recording().tracks.filter { $0.lost == 0 })
             Recorder.stop()
             try scheduler.shutdown()
@@ -190,7 +191,7 @@ extension OneRecorder {
     }
 }
 
-/// An operation that submits two others, and so on.
+/// Submits an operation that submits two more, and so on.
 private func grow(_ depth: Int, on scheduler: Scheduler, _ counter: CompletionCounter) {
     try! scheduler.submit(in: counter) {
         if depth > 0 { for _ in 0..<2 { grow(depth - 1, on: scheduler, counter) } }

@@ -1,5 +1,5 @@
-// DumpTests - what a dump says of each kind of live object, within its limits, and that nothing is kept but while somebody
-// inspects.
+// DumpTests - what a dump says about each kind of live object, within its limits; while inspection is off, nothing is
+// tracked.
 
 import Actions
 import Commands
@@ -26,7 +26,7 @@ extension Dump.Section {
     func node(id: String?) -> Dump.Node? { nodes.first { $0.id == id } }
 }
 
-/// An operation that has begun, and ends when its attempt is ended.
+/// Starts an operation, and returns its attempt, which a test ends.
 func begun(_ name: String, on target: (any ExecutionTarget)? = nil) async -> COOperation<Void>.Attempt {
     let begun = Mail<COOperation<Void>.Attempt>()
     operation(on: target, options: named(name)) { begun.send($0) }
@@ -49,7 +49,7 @@ private struct Waiting: Command {
 }
 
 @Suite(.serialized, .inTurn, .watched(testLimit), .leavesNothing) struct DumpTests {
-    /// Inspects while `body` runs.
+    /// Turns inspection on while `body` runs.
     private func inspecting(_ body: () async throws -> Void) async rethrows {
         Inspection.start()
         defer { Inspection.stop() }
@@ -174,7 +174,7 @@ private struct Waiting: Command {
 
     // MARK: Problems
 
-    /// An operation whose block has a task wait for another one, and end it then.
+    /// An operation whose block starts a task that waits for another operation, and then ends this one.
     private func waiting(
         _ name: String, on target: (any ExecutionTarget)? = nil,
         for other: Locked<COOperation<Void>?>
@@ -190,7 +190,7 @@ private struct Waiting: Command {
     @Test func `two trees that wait for each other are named as a cycle`() async throws {
         await inspecting {
             let (first, second) = (Locked<COOperation<Void>?>(nil), Locked<COOperation<Void>?>(nil))
-            // The first one waits for a root, whose child waits for the first one.
+            // The first operation waits for a root whose child waits for the first.
             let child = waiting("child in a cycle", for: first)
             let begun = Gate()
             second.withLock { $0 = child }
@@ -261,7 +261,7 @@ private struct Waiting: Command {
         }
     }
 
-    /// In a process of its own: threads that wait for each other do so for ever.
+    /// In its own process: threads that wait for each other do so for ever.
     @Test func `threads in blocks of two trees that wait for each other are named`() async {
         await #expect(processExitsWith: .exitCode(7)) {
             COQueues.disregardValuesHere()  // so that the first block is a plain child's
@@ -337,7 +337,7 @@ private struct Waiting: Command {
             var all: [COOperation<Void>.Attempt] = []
             for _ in 0..<200 { all.append(await attempts.next()) }
             for attempt in all.prefix(100) { attempt.finish() }
-            // One that is finished has ended when its block has returned, too.
+            // A finished operation has ended only when its block has returned, too.
             #expect(
                 await eventually {
                     Inspection.dump(limit: 100_000).trees.nodes.count { $0.name == "of a half" } == 100
@@ -406,7 +406,7 @@ private struct Waiting: Command {
         }
     }
 
-    /// In a process of its own: the handler stays.
+    /// In its own process, because the handler stays.
     @Test func `a signal has a dump made, outside of its handler`() async {
         await #expect(processExitsWith: .exitCode(7)) {
             let dumps = Mail<Dump>()

@@ -1,4 +1,4 @@
-// DumpTextTests - a dump as text and as JSON, made of values; and how much there is in one, each in a process of its own.
+// DumpTextTests - dumps as text and as JSON, built from given values; and the sizes of dumps, each in its own process.
 
 import CompositeOperations
 import CompositeOperationsTestSupport

@@ -1,4 +1,4 @@
-// ProblemsTests - who waits for each other, of nodes that are given.
+// ProblemsTests - which of some given nodes wait for each other.
 
 import CompositeOperationsBasics
 @testable import Observability

@@ -1,5 +1,5 @@
-// RecordedEventTests - that nothing which is to be recorded is left out, each in a process of its own: there is no other thread
-// whose events it might be taken for.
+// RecordedEventTests - every event that is to be recorded is recorded. Each test has its own process, so that no other thread's
+// events can be mistaken for it.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -16,7 +16,7 @@ private typealias Track = Recording.Track
 private func events() -> [Event] { Recorder.recording().tracks.flatMap(\.events) }
 private func count(_ kind: Recording.Kind) -> Int { events().count { $0.kind == kind } }
 
-/// Whether the events of a scheduler's workers are as many as these have counted, and there are steals and sleeps.
+/// Whether a scheduler's workers have recorded as many events as they have counted, steals and sleeps among them.
 private func isAsCounted(_ scheduler: String) -> Bool {
     let workers = SchedulerState.all().first { $0.name == scheduler }?.workers ?? []
     let steals = events().filter { $0.kind == .steal }
@@ -67,7 +67,7 @@ extension OneRecorder {
                 }
                 precondition(!jobs.isEmpty)
                 precondition(recording.handovers().count == count(.begin))
-                _ = await operation { 1 }.outcome  // its object is a job, too, and no task's
+                _ = await operation { 1 }.outcome  // its object is a job, too, but not a task's
                 let names = events().compactMap { $0.operation?.function }
                 precondition(!names.contains { $0.contains("runJob") || $0.contains("runTaskJob") })
                 precondition(names.contains { $0 != "job of a task" })
@@ -271,7 +271,7 @@ extension OneRecorder {
     }
 }
 
-/// The addresses that the process has, in bytes.
+/// The size of the process's address space, in bytes.
 func memoryInUse() -> UInt {
     guard let file = fopen("/proc/self/statm", "re") else { return 0 }
     defer { fclose(file) }

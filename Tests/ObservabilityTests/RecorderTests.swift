@@ -25,19 +25,19 @@ private func isRefused(_ submit: () throws -> Void) -> Bool {
     return false
 }
 
-/// The recorder is the process's, so one test at a time uses it; threads of other tests have tracks, too, and may take the rings
-/// of threads that have ended.
+/// The recorder belongs to the process, so one test at a time uses it. Threads of other tests have tracks, too, and may reuse
+/// the rings of threads that have ended.
 @Suite(.inTurn, .serialized) enum OneRecorder {}
 
 extension OneRecorder {
     @Suite struct RecorderTests {
-        /// The events of a scheduler of this name, which does `body`.
+        /// Records the events of a scheduler with this name while `body` uses it.
         private func record(
             _ name: String, _ body: (Scheduler) throws -> Void
         ) throws -> [Recording.Track] {
             Recorder.start()
             defer { Recorder.stop() }
-            // Without spares: while a body blocks nobody takes its place.
+            // Without spares: while a body blocks, no worker takes its place.
             let scheduler = try Scheduler(.init(workers: 1, name: name, spareWorkers: 0))
             try body(scheduler)
             let last = try CompletionCounter()
@@ -64,8 +64,8 @@ extension OneRecorder {
             #expect(track.lost == 0)
         }
 
-        // In a process of its own: handovers are known from the moment on from which no thread has lost events, and the other
-        // tests' threads lose some all the time.
+        // In its own process: handovers are known only since the last moment at which a thread lost events, and the threads of
+        // other tests lose some all the time.
         @Test func `each begin has its submission`() async {
             await #expect(processExitsWith: .success) {
                 let count = 500
@@ -92,14 +92,14 @@ extension OneRecorder {
             #expect(tracks.allSatisfy { track in !track.events.contains { $0.kind == .begin } })
         }
 
-        // In a process of its own: here it might get a larger ring, of a thread that has ended.
+        // In its own process: here the thread might get the larger ring of a thread that has ended.
         @Test func `the newest events replace the oldest, and are counted`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start(eventsPerThread: 64)
                 for _ in 0..<200 { Recorder.mark("again") }
                 let track = Recorder.recording().tracks[0]
                 precondition(track.events.count == 63)
-                precondition(track.lost == 138)  // the first one says that the recorder was started
+                precondition(track.lost == 138)  // the first event is the recorder's start
                 precondition(track.events.allSatisfy { $0.kind == .mark && $0.name == "again" })
             }
         }
@@ -124,7 +124,7 @@ extension OneRecorder {
             #expect(try #require(block.end_ns) <= #require(outer.end_ns))
         }
 
-        // In a process of its own: threads that end here give their rings to others.
+        // In its own process: threads that end here pass their rings on to others.
         @Test func `a refusal, a cancellation and a timer are events`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start()
@@ -174,7 +174,7 @@ extension OneRecorder {
                     leave.wait()
                 }
                 began.wait()
-                Recorder.start()  // it is on
+                Recorder.start()  // already on
                 Recorder.stop()
                 leave.signal()
                 let last = try! CompletionCounter()
@@ -248,7 +248,7 @@ extension OneRecorder {
                 }
             }
             let track = try #require(tracks.first)
-            // Between two bodies the worker looks for the next one, or sleeps: that takes time.
+            // Between two bodies the worker searches for the next one, or sleeps, which takes time.
             let searches = track.slices().filter { $0.kind == .search && $0.end_ns != nil }
             #expect(searches.contains { $0.end_ns! > $0.begin_ns })
         }
@@ -256,7 +256,7 @@ extension OneRecorder {
         @Test func `the block of an operation is a span, with its name and number`() async throws {
             Recorder.start()
             defer { Recorder.stop() }
-            // On a worker of its own: operations of other tests would fill the ring of one of the shared scheduler's.
+            // On a dedicated worker: operations of other tests would fill the ring of a shared worker.
             let scheduler = try Scheduler(.init(workers: 1, name: "rec-h"))
             var options = OperationOptions()
             options.name = "named for the recorder"

@@ -1,4 +1,4 @@
-// SignalTests - what signals of dumps and of stacks change in a process, and what they do not; each in a process of its own.
+// SignalTests - what the signals for dumps and stacks change in a process, and what they do not; each test in its own process.
 
 import CompositeOperationsTestSupport
 import Dispatch
@@ -16,7 +16,7 @@ import Testing
 
 private func ownThread() -> Int { Int(threadNumber()) }
 
-/// Whether the calling thread lets a signal in.
+/// Whether the calling thread has a signal unblocked.
 private func isLetIn(_ signal: Int32) -> Bool {
     var mask = sigset_t()
     pthread_sigmask(SIG_BLOCK, nil, &mask)
@@ -40,7 +40,8 @@ func threadSleeps(_ thread: Int) -> Bool {
         ") S ")
 }
 
-/// Reads a byte on a thread that lets a signal in, which `interrupt` sends there. -1: the call has ended early.
+/// Reads a byte on a thread that has `signal` unblocked; `interrupt` sends it the signal. Returns -1 if the call ended
+/// early.
 private func bytesRead(_ signal: Int32, _ interrupt: (_ number: Int, _ thread: pthread_t) async -> Void) async
     -> Int
 {
@@ -63,8 +64,8 @@ private func bytesRead(_ signal: Int32, _ interrupt: (_ number: Int, _ thread: p
     return await counts.next()
 }
 
-// In a release build, too, each has a frame of its own: no call is the last thing that they do, and they are not alike, or
-// the compiler would make one of both.
+// Each of these has its own frame in a release build, too: neither ends in a call, and they differ, so that the compiler
+// does not merge them.
 
 @inline(never) private func waitsForTheFirst(_ gate: Gate) {
     gate.wait()
@@ -72,7 +73,7 @@ private func bytesRead(_ signal: Int32, _ interrupt: (_ number: Int, _ thread: p
 }
 
 @inline(never) private func waitsForTheSecond(_ gate: Gate) {
-    for _ in 0..<2 { gate.wait() }  // once open, it stays so
+    for _ in 0..<2 { gate.wait() }  // a gate stays open
     errno = 0
 }
 
@@ -160,7 +161,7 @@ private final class Flag: Sendable {
                 errors.send(errno)
             }
             let number = await numbers.next()
-            // The thread may not have come there yet.
+            // The thread may not be spinning yet.
             let isSpinning = await eventually {
                 let stack = ThreadStack(of: number, limit: .seconds(Int64.max))
                 return stack.functions.contains { $0.contains("spins") }
@@ -183,7 +184,7 @@ private final class Flag: Sendable {
                 change(SIG_BLOCK, SIGPROF)
                 numbers.send(ownThread())
                 waitsForTheFirst(first)
-                change(SIG_UNBLOCK, SIGPROF)  // here the question arrives that was given up
+                change(SIG_UNBLOCK, SIGPROF)  // the abandoned request arrives here
                 numbers.send(0)
                 waitsForTheSecond(second)
             }

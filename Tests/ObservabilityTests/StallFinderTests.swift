@@ -1,4 +1,4 @@
-// StallFinderTests - what of some looks becomes a stall, without a thread and without time that passes.
+// StallFinderTests - which sequences of samples make a stall, without a thread and without real time.
 
 import Foundation
 @testable import Observability
@@ -8,7 +8,7 @@ import Testing
 @Suite(.inTurn) struct StallFinderTests {
     private let begin = ContinuousClock.now
 
-    /// A scheduler with one worker, as it was seen.
+    /// A sample of a scheduler with one worker.
     private func seen(
         id: Int = 1, isSuspended: Bool = false, queue: (waiting: Int, submitted: Int) = (0, 0),
         activity: String = "sleeps", executed: Int = 0, waiting: Int = 0
@@ -26,7 +26,7 @@ import Testing
         StallFinder(bodyLimit: .seconds(10), waitLimit: .seconds(10), readsStacks: false)
     }
 
-    /// A look at so many seconds from the beginning.
+    /// Takes a sample so many seconds after the beginning.
     private func look(_ finder: inout StallFinder, _ second: Int, _ states: SchedulerState...) -> [String] {
         finder.look(at: states, at: begin + .seconds(second)).map { stall in
             switch stall.kind {

@@ -16,7 +16,7 @@ private func isThere(_ thread: pid_t) -> Bool { access("/proc/self/task/\(thread
 // The module Glibc has no <malloc.h>.
 @_silgen_name("mallopt") private func changeAllocator(_ parameter: Int32, _ value: Int32) -> Int32
 
-/// Has a worker of a scheduler in a body, while `body` goes on.
+/// Keeps a worker of a scheduler inside a body while `body` runs.
 private func whileOneRuns(_ name: String, _ body: () async -> Void) async {
     let scheduler = try! Scheduler(.init(workers: 1, name: name, spareWorkers: 0))
     let (began, leave) = (Gate(), Gate())
@@ -67,7 +67,7 @@ private func whileOneRuns(_ name: String, _ body: () async -> Void) async {
                 watch.stop()
                 hadTold.withLock { $0 = hasTold.withLock { $0 } }
             }
-            // The thread sleeps in its wait; or the wait is over, which is wrong.
+            // The thread sleeps in `stop`; or `stop` has returned, which is wrong.
             let number = await numbers.next()
             #expect(await eventually { threadSleeps(Int(number)) || hadTold.withLock { $0 } != nil })
             leave.open()
@@ -76,11 +76,11 @@ private func whileOneRuns(_ name: String, _ body: () async -> Void) async {
         }
     }
 
-    // A sanitizer's memory is no measure.
+    // Memory use under a sanitizer proves nothing.
     @Test(.enabled(if: !isSanitized))
     func `watches leave no thread behind, let go of or stopped where they tell`() async {
         await #expect(processExitsWith: .exitCode(7)) {
-            _ = changeAllocator(-8, 1)  // M_ARENA_MAX: or threads leave arenas of 64 MiB each
+            _ = changeAllocator(-8, 1)  // M_ARENA_MAX: otherwise threads leave arenas of 64 MiB each
             await whileOneRuns("watch-c") {
                 let before = memoryInUse()
                 for _ in 0..<100 { _ = StallWatch { _ in } }
@@ -96,7 +96,7 @@ private func whileOneRuns(_ name: String, _ body: () async -> Void) async {
                     isThere.open()
                     told.wait()
                 }
-                // A thread has 8 MiB of stack, and some stacks are kept for the next ones.
+                // A thread has 8 MiB of stack, and some stacks are cached for later threads.
                 let isLittle = await eventually { memoryInUse() < before + 400 << 20 }
                 precondition(isLittle)
             }

@@ -1,11 +1,11 @@
-// A census is of a process: tests that expect nothing to be left have a process of their own.
+// A census covers a whole process, so tests that expect no leftovers run in their own processes.
 
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// The kernel's number of the thread that calls it.
+/// The kernel's number of the calling thread.
 private func threadNumber() -> Int32 {
     var bytes = [CChar](repeating: 0, count: 64)
     let length = readlink("/proc/thread-self", &bytes, bytes.count)  // .../task/<number>
@@ -13,7 +13,8 @@ private func threadNumber() -> Int32 {
     return text.split(separator: "/").last.flatMap { Int32($0) } ?? 0
 }
 
-/// Names the thread that calls it: the process of an exit test has threads of Dispatch's pool, too.
+/// Names the calling thread, because the process of an exit test has threads of Dispatch's pool,
+/// too.
 private func nameThread(_ name: String) {
     let file = open("/proc/thread-self/comm", O_WRONLY)
     defer { close(file) }
@@ -53,7 +54,7 @@ private func nameThread(_ name: String) {
             let before = try Census()
             let file = open("/dev/null", O_RDONLY)
             var isFirst = true
-            // Asked for each thing that is left: the first time it is still there, then it goes.
+            // Called for each leftover. The first call still finds the file open, and closes it.
             let left = try before.leftovers(within: .seconds(60)) { resource in
                 if resource != .file(descriptor: file, target: "/dev/null") { return true }
                 if isFirst { close(file) }
@@ -93,7 +94,7 @@ private func nameThread(_ name: String) {
         await #expect(processExitsWith: .success) {
             let before = try Census()
             let spare = open("/dev/null", O_RDONLY)
-            defer { close(spare) }  // LeakSanitizer looks about in /proc at the end
+            defer { close(spare) }  // LeakSanitizer reads /proc at exit
             while open("/dev/null", O_RDONLY) >= 0 {}
             let error = CensusError(path: "/proc/self/task", code: EMFILE)
             try #require(throws: error) { try before.leftovers() }

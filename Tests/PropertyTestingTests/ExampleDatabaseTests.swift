@@ -3,7 +3,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// A folder of the test's own, which goes with it.
+/// The test's own folder, which is removed with this object.
 private final class Folder {
     let path = NSTemporaryDirectory() + "/examples-\(UUID().uuidString)"
     var examples: ExampleDatabase { ExampleDatabase(folder: path) }
@@ -122,7 +122,7 @@ private func tape(_ choices: UInt64...) -> Tape { Tape(choices) }
         async throws
     {
         let folder = Folder()
-        /// In how many runs each has held, the newest first.
+        /// The number of runs in which each example has held, the newest example first.
         func run(_ fails: @escaping @Sendable (Int) -> Bool) async throws -> [String] {
             await withKnownIssue {
                 await forAll(.int(in: 0...1_000), examples: folder.examples) { #expect(!fails($0)) }

@@ -1,4 +1,4 @@
-// ExplorationFailureTests.swift - what is told of a body that fails, does not end, does not repeat itself, or is not alone.
+// ExplorationFailureTests.swift - reports on bodies that fail, do not end, do not repeat, or are not alone.
 
 import Glibc
 import PropertyTesting
@@ -27,7 +27,8 @@ import Testing
             async let first: Void = withCheckedContinuation { continuation in
                 waiting.withLock { $0 = continuation }
             }
-            // Begins when the first one waits, and does not wait for the thread: mostly nothing can go on when that comes.
+            // Begins when the first task waits, and detaches its thread: usually no task is ready any more when the thread
+            // resumes the first.
             async let second: Void = {
                 let thread = startedThread {
                     usleep(2_000)
@@ -53,7 +54,7 @@ import Testing
             async let setting: Void = { isSet.withLock { $0 = true } }()
             _ = await (waiting, setting)
         }
-        // A task that yields is behind the others: else there would be decisions until patience ends.
+        // A task that yields goes behind the others; otherwise there would be decisions until the step limit.
         let usual = try await covered(options: ExplorationOptions(departures: 0, random: 0)) {
             let isSet = Locked(false)
             async let waiting: Void = { while !isSet.withLock({ $0 }) { await Task.yield() } }()
@@ -122,7 +123,7 @@ import Testing
             private var count = 0
             func add() { count += 1 }
         }
-        // Wherever it is left.
+        // At whichever step the actor is abandoned.
         for steps in 100..<108 {
             let counter = Counter()
             let failure = try await failing(options: ExplorationOptions(steps: steps)) {
@@ -161,7 +162,7 @@ import Testing
     @Test func `a schedule with too many steps is brought to its end in the usual order, and is not all`()
         async throws
     {
-        // With less patience than it takes until the task that asks is overtaken.
+        // The step limit comes before the asking task would be overtaken.
         let coverage = try await covered(options: ExplorationOptions(departures: 0, random: 0, steps: 40)) {
             let isSet = Locked(false)
             async let asking: Void = {

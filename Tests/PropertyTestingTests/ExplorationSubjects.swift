@@ -1,9 +1,9 @@
-// ExplorationSubjects.swift - small concurrent types with a fault, and the same without; and what tests of exploration ask.
+// ExplorationSubjects.swift - small concurrent types, each with and without a fault, and helpers for the tests of exploration.
 
 import PropertyTesting
 import Testing
 
-/// The latch may open between the look and the wait.
+/// The latch may open between the check and the wait.
 actor LostWakeup {
     private var isOpen = false
     private var waiter: CheckedContinuation<Void, Never>?
@@ -29,7 +29,7 @@ actor Audit {
     func enter() { entries += 1 }
 }
 
-/// Sells one twice: another buyer may come while the audit is written.
+/// Sells one item twice: another buyer may come while the audit is written.
 actor Stock {
     private var left = 1
     private let sellsFirst: Bool
@@ -63,7 +63,7 @@ actor TaskLock {
 
 struct Oversold: Error {}
 
-/// Some bodies, each with and without its fault.
+/// Bodies, each with and without its fault.
 enum Subject: CaseIterable {
     case lostWakeup, overselling, deadlock
 
@@ -103,7 +103,7 @@ enum Subject: CaseIterable {
 
 struct NothingFound: Error {}
 
-/// The schedule that fails; that none does is an issue.
+/// Returns the failing schedule. Records an issue if there is none.
 func failing(
     options: ExplorationOptions = ExplorationOptions(), _ body: @escaping @Sendable () async throws -> Void,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -114,7 +114,7 @@ func failing(
     throw NothingFound()
 }
 
-/// The coverage of a body that holds; that it fails is an issue.
+/// Returns the coverage of a body that holds. Records an issue if the body fails.
 func covered(
     options: ExplorationOptions = ExplorationOptions(), _ body: @escaping @Sendable () async throws -> Void,
     sourceLocation: SourceLocation = #_sourceLocation

@@ -11,7 +11,7 @@ import Testing
         let coverage = try await covered(
             options: ExplorationOptions(departures: nil), twoTasks(steps: 4, into: orders))
         let seen = orders.withLock { $0 }
-        // 8 over 4.
+        // 8 choose 4.
         #expect(Set(seen).count == 70)
         #expect(coverage.isComplete && coverage.random == 0)
         #expect(coverage.schedules.reduce(0, +) == seen.count)
@@ -269,7 +269,7 @@ import Testing
     }
 
     @Test func `a task that outlives its exploration goes on, and is a step of the next one`() async throws {
-        // As a service that a program starts at its first use.
+        // Like a service that a program starts at its first use.
         let (requests, service) = AsyncStream.makeStream(of: CheckedContinuation<Int, Never>.self)
         let isStarted = Locked(false)
         @Sendable func ask() async -> Int {
@@ -289,7 +289,8 @@ import Testing
             return await withCheckedContinuation { service.yield($0) }
         }
         let usual = ExplorationOptions(departures: 0, random: 0)
-        // At the end of an exploration it waits for a request; elsewhere that takes a moment more than the answer.
+        // At the end of an exploration the service waits for a request; elsewhere it reaches that wait a moment
+        // after the answer.
         for _ in 0..<3 { _ = try await covered(options: usual) { #expect(await ask() == 1) } }
         for _ in 0..<3 { #expect(await ask() == 1) }
         service.finish()

@@ -12,7 +12,7 @@ private enum Register {
         case add(Int)
     }
 
-    /// An addition answers what was there before.
+    /// An addition returns the previous value.
     static func step(_ state: Int, _ operation: Operation, _ answer: Int) -> Int? {
         guard answer == state else { return nil }
         switch operation {
@@ -32,7 +32,7 @@ private final class Counter: Sendable {
         }
     }
 
-    /// Loses what others add between its two steps.
+    /// Loses additions that others make between its two steps.
     func addInTwoSteps(_ amount: Int, between: () -> Void) -> Int {
         let seen = value.load(ordering: .sequentiallyConsistent)
         between()
@@ -149,7 +149,7 @@ private final class Counter: Sendable {
         #expect(isLinearizable(history.calls, from: 0, step: Register.step))
     }
 
-    /// The answers are objects: a history gives them back.
+    /// The answers are objects, which a history releases.
     @Test func `answers are released with the history`() {
         let count = LiveCount("Answer")
         do {

@@ -56,7 +56,7 @@ import Testing
 
     // MARK: Against all orders
 
-    /// Tries each order of the calls that their times allow.
+    /// Tries every order of the calls that is consistent with their times.
     private static func hasOrder(_ calls: ArraySlice<QueueCall>, _ state: [Int]) -> Bool {
         if calls.isEmpty { return true }
         return calls.indices.contains { index in
@@ -69,14 +69,14 @@ import Testing
         }
     }
 
-    /// Calls of some threads, of a real queue half of the time, with the answers of another order the other half.
+    /// Calls of up to three threads, with random times and random answers.
     private static let histories = Generator<[QueueCall]> { source in
         let threads = 1 + Int(source.draw(below: 3))
         var (calls, times) = ([QueueCall](), [Int](repeating: 0, count: threads))
         for _ in 0..<Int(source.draw(below: 7)) {
             let thread = Int(source.draw(below: UInt64(threads)))
             let called = times[thread] + Int(source.draw(below: 4))
-            // Times may be the same: what touches, overlaps.
+            // Times may be equal: calls that touch, overlap.
             let returned = called + Int(source.draw(below: 6))
             times[thread] = returned + 1
             let operation =
@@ -87,7 +87,7 @@ import Testing
         return calls
     }
 
-    /// So many; under the sanitizers, where all takes ten times as long, fewer.
+    /// The number of cases; fewer under the sanitizers, where everything takes ten times as long.
     private static let cases =
         getenv("STRESS_SCALE").flatMap { Double(String(cString: $0)) }.map {
             max(300, Int(10_000 * min(1, $0)))
@@ -101,7 +101,7 @@ import Testing
             let failure = linearizabilityFailure(of: history, from: [], step: Self.fifo)
             #expect((failure == nil) == hasOrder)
             if let failure {
-                // The beginning has no order, but has one when the call without an answer is left open.
+                // The reported prefix has no order, but has one when the unexplained call, and calls that return later, are left open.
                 #expect(!Self.hasOrder(failure.calls[...], []))
                 let answered = failure.calls[failure.unexplained]
                 let before = failure.calls.filter { $0.returned < answered.returned }
@@ -113,7 +113,7 @@ import Testing
         #expect(with.withLock { $0 } > Self.cases / 7 && without.withLock { $0 } > Self.cases / 7)
     }
 
-    /// As `hasOrder`, where others may have taken effect, or not, with any answer that they have.
+    /// Like `hasOrder`, but each call in `open` may or may not have taken effect, with the answer that it has.
     private static func hasOrder(_ calls: ArraySlice<QueueCall>, _ state: [Int], with open: [QueueCall])
         -> Bool
     {
@@ -136,7 +136,7 @@ import Testing
 
     // MARK: Long ones
 
-    /// Of a queue that is filled and emptied by four threads that overlap.
+    /// A history of a queue that four overlapping threads fill and empty.
     private static func long(_ count: Int) -> [QueueCall] {
         var (queue, random) = ([Int](), SplitMix64(seed: 5))
         return (0..<count).map { number in
@@ -187,7 +187,7 @@ import Testing
         func step(_ state: Int, _ operation: Entry, _ answer: Int) -> Int? {
             operation.isWrite ? answer : state == answer ? state : nil
         }
-        // Sixteen writers of keys of their own, and readers: as one, the states are those of all keys.
+        // Sixteen writers, each with its own key, and readers. As one history, the states are those of all keys combined.
         var calls: [Call<Entry, Int>] = []
         for key in 0..<16 {
             for round in 0..<20 {

@@ -1,11 +1,11 @@
-// ReductionTests.swift - where tasks share actors alone, fewer orders are run, and their outcomes are all that there are.
+// ReductionTests.swift - where tasks share nothing but actors, fewer orders are run, and they have all outcomes.
 
 import Glibc
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Remembers who was there, and lets tasks wait.
+/// Records its visitors, and lets tasks wait.
 private actor Place {
     private(set) var log: [Int] = []
     private var isOpen = false
@@ -23,7 +23,7 @@ private actor Place {
         for one in waiting { one.resume() }
         waiting = []
     }
-    /// One actor from inside another.
+    /// Calls another actor from inside this one.
     func note(_ entry: Int, at other: Place) async {
         log.append(entry)
         await other.note(entry)
@@ -40,7 +40,7 @@ enum Action: Equatable, Sendable {
 private struct Program: Sendable {
     let tasks: [[Action]]
 
-    /// Runs it, and tells what came out.
+    /// Runs the program, and reports the outcome.
     func run(_ tell: @escaping @Sendable ([[Int]]) -> Void) async {
         let places = [Place(), Place()]
         let first = Task.detached { await perform(tasks[0], as: 1, at: places, nil) }
@@ -82,7 +82,7 @@ private struct Program: Sendable {
                 }
                 await places[0].note(task * 10 + order[0])
             case .lateGroup:
-                // Both children may have ended before anybody waits for one.
+                // Both children may have ended before the group awaits one.
                 let order = await withTaskGroup(of: Int.self) { group in
                     for child in 1...2 { group.addTask { child } }
                     await explorationPoint("late")
@@ -90,7 +90,7 @@ private struct Program: Sendable {
                 }
                 await places[0].note(task * 10 + order[0])
             case .beside:
-                // Two actors are on their way to the second place.
+                // Two calls are on their way to the second place.
                 let child = Task.detached { await places[1].note(task * 10) }
                 await places[0].note(task, at: places[1])
                 await child.value
@@ -104,7 +104,7 @@ private struct Program: Sendable {
 }
 
 @Suite(.inTurn, .watched(.seconds(240))) struct ReductionTests {
-    /// Returns the outcomes found, and how many schedules were run; nil: there are too many.
+    /// Returns the outcomes found, and the number of schedules run; nil if there are too many.
     private func outcomes(of program: Program, _ sharing: Sharing) async -> (Set<[[Int]]>, count: Int)? {
         let outcomes = Locked<Set<[[Int]]>>([])
         let options = ExplorationOptions(departures: nil, limit: 1_200, random: 0, sharing: sharing)
@@ -116,13 +116,13 @@ private struct Program: Sendable {
             return coverage.isComplete
                 ? (outcomes.withLock { $0 }, coverage.schedules.reduce(0, +)) : nil
         case .failed(let failure):
-            // In which order it cannot go on is another matter: that it can be so, is the verdict.
+            // The order that leads to the stuck state does not matter: the verdict is that there is one.
             #expect(failure.reason == .stuck)
             return ([], 0)
         }
     }
 
-    /// So many programs; under the sanitizers, where all takes ten times as long, fewer.
+    /// The number of programs; fewer under the sanitizers, where everything takes ten times as long.
     private var cases: Int {
         let scale = getenv("STRESS_SCALE").flatMap { Double(String(cString: $0)) } ?? 1
         return max(40, Int(410 * min(1, scale)))
@@ -136,7 +136,8 @@ private struct Program: Sendable {
         let programs = Generator<[[Action]]>.array(of: .array(of: action, count: 0...2), count: 2...3)
         let (compared, fewer, stuck) = (Locked(0), Locked(0), Locked(0))
         await forAll(programs, cases: cases) { tasks in
-            // That nothing can go on is told after a while, in case that another thread has the key: so some such are enough.
+            // A stuck program is reported only after a while, because another thread could still make a task ready. So a few
+            // such programs are enough.
             let actions = tasks.flatMap { $0 }
             if actions.contains(.pass), !actions.contains(.open),
                 stuck.withLock({ stuck in
@@ -190,7 +191,7 @@ private struct Program: Sendable {
         #expect("\(coverage)".contains("schedules that differ"))
     }
 
-    /// Programs most of whose steps have nothing to do with each other.
+    /// Programs most of whose steps are independent of each other.
     private static let programs: [[[Action]]] = [
         [[.local, .local, .local, .note(0)], [.local, .local, .local, .note(0)]],
         [[.note(0), .local, .yields], [.local, .note(0), .local]],

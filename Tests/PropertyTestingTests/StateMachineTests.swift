@@ -1,4 +1,4 @@
-// StateMachineTests.swift - commands against a model: what is wrong in some state, or at the same time, is found and made small.
+// StateMachineTests.swift - commands against a model: faults in some state, or under concurrency, are found and shrunk.
 
 import PropertyTesting
 import PropertyTestingSupport
@@ -7,14 +7,14 @@ import Testing
 /// A stack of numbers, which may have faults.
 private final class NumberStack: Sendable {
     private let numbers = Locked<[Int]>([])
-    /// From which depth on it forgets what is pushed.
+    /// The depth from which pushed numbers are lost.
     let room: Int
     init(room: Int) { self.room = room }
 
     var count: Int { numbers.withLock { $0.count } }
     func push(_ number: Int) { numbers.withLock { if $0.count < room { $0.append(number) } } }
     func pop() -> Int? { numbers.withLock { $0.popLast() } }
-    /// Not in one step.
+    /// Pops in two steps, not atomically.
     func popInTwoSteps() async -> Int? {
         let last = numbers.withLock { $0.last }
         await Task.yield()
@@ -36,7 +36,7 @@ private struct StackMachine: StateMachine {
     var initial: [Int] { [] }
     func makeSystem() -> NumberStack { NumberStack(room: room) }
     func commands(in model: [Int]) -> Generator<Command> {
-        // A precondition: of an empty one nothing is popped.
+        // A precondition: an empty stack is not popped.
         let push = Generator<Int>.int(in: 0...9).map { Command.push($0) }
         return model.isEmpty ? push : .oneOf([push, .element(of: [.pop])])
     }
@@ -131,7 +131,7 @@ private struct StackMachine: StateMachine {
 }
 
 @Suite struct GeneratorTests {
-    /// The values of so many seeds.
+    /// The values for `count` seeds.
     private func values<Value>(_ generator: Generator<Value>, _ count: Int = 2_000) throws -> [Value] {
         try (0..<count).map { seed in
             var source = Source(seed: UInt64(seed))
@@ -148,7 +148,7 @@ private struct StackMachine: StateMachine {
     @Test func `integers reach both ends of their range and of their type`() throws {
         #expect(Set(try values(.integer(in: Int8.min...Int8.max), 20_000)).count == 256)
         #expect(try values(.integer(in: Int.min...Int.max)).contains { $0 < 0 })
-        // Wider than a choice.
+        // Wider than a single choice.
         let wide = Int128(1) << 64
         #expect(try values(.integer(in: 0...wide)).contains { $0 > wide / 2 })
         #expect(try values(.integer(in: -wide...wide)).allSatisfy { (-wide...wide).contains($0) })

@@ -1,5 +1,5 @@
-// A watchdog that fires ends the process: each test of that is an exit test, which asks for the status and for
-// what was written.
+// A watchdog that fires ends the process, so each test of that is an exit test, which checks the status and the
+// output.
 
 import Glibc
 import PropertyTesting
@@ -9,8 +9,8 @@ import Testing
 /// Sleeps for longer than any test takes.
 private func hang() { Gate().wait() }
 
-/// The place where a body hangs. As the state of a scope, it holds the report until the body has come there: on
-/// a busy machine that takes longer than any limit a test would want.
+/// The place where a body hangs. Used as the state of a scope, it delays the report until the body has reached
+/// it: on a busy machine that takes longer than any limit a test would want.
 private final class Depth: Sendable {
     private let reached = Gate()
 
@@ -25,14 +25,14 @@ private final class Depth: Sendable {
     }
 }
 
-/// Names the thread that calls it, for the kernel.
+/// Names the calling thread, for the kernel.
 private func name(_ name: String) {
     let file = open("/proc/thread-self/comm", O_WRONLY)
     defer { close(file) }
     write(file, name, name.utf8.count)
 }
 
-/// The pages that the process has addresses for.
+/// The size of the process's address space, in pages.
 private func addressSpace() throws -> Int {
     let fields = try #require(contents(of: "/proc/self/statm")).split(separator: " ")
     return try #require(Int(fields[0]))
@@ -142,7 +142,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
         #expect(sentences.count == 1, "\(sentences)")
     }
 
-    /// A test that hangs in a process of its own would leave that process behind.
+    /// A test that hangs in its own process would leave that process behind.
     @Test func `children of the process are killed`() async throws {
         let result = await #expect(processExitsWith: .exitCode(70), observing: [\.standardErrorContent]) {
             var (child, arguments) = (pid_t(), [strdup("sleep"), strdup("600"), nil])
@@ -226,7 +226,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
         }
     }
 
-    /// In a process of its own, so that every thread is accounted for.
+    /// In its own process, so that every thread is accounted for.
     @Test func `scopes that end in time do not fire, and leave nothing behind`() async {
         await #expect(processExitsWith: .success) {
             func use() {
@@ -238,7 +238,8 @@ private func text(of result: ExitTest.Result?) throws -> String {
             use()
             let pages = try addressSpace()
             for _ in 0..<100 { use() }
-            // A thread that nobody joins keeps the addresses of its stack: these 600 would keep a gibibyte.
+            // A thread that is not joined keeps the address space of its stack: these 600 would keep a
+            // gibibyte.
             try #require((try addressSpace() - pages) * Int(sysconf(Int32(_SC_PAGESIZE))) < 200 << 20)
             try #require(WatchedScope.current.isEmpty)
             var threads: [String] { names(in: "/proc/self/task") ?? [] }
@@ -258,7 +259,8 @@ private func text(of result: ExitTest.Result?) throws -> String {
     }
 }
 
-/// The test of the trait that every test of a suite, also of one inside it, is in a scope with its name.
+/// The test of the trait: every test of a suite, including those of nested suites, runs in a scope with its
+/// name.
 @Suite(.watched(long)) struct WatchedSuiteTests {
     private static func isWatched(by suffix: String) -> Bool {
         Watchdog.innermost?.what.contains(suffix) ?? false

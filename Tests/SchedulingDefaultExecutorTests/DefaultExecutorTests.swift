@@ -1,4 +1,4 @@
-// The default executor of a program. It is installed once in a process, so each test has one of its own.
+// The default executor of a program. A process installs it only once, so each test has its own process.
 
 import Scheduling
 import SchedulingDefaultExecutor
@@ -14,12 +14,12 @@ private actor Account {
 
 @concurrent private func onCurrentJob() async -> Scheduler? { .current }
 
-/// Where a new job runs: a test's body is in one already, which goes on where it is.
+/// Returns where a new job runs. A test's body is already in a job, which continues where it is.
 private func current() async -> Scheduler? { await Task { @MainActor in await onCurrentJob() }.value }
 
 @MainActor private func currentOfMainActor() -> Scheduler? { .current }
 
-/// Not with `await`: such a call would be a task of the scheduler that it shuts down.
+/// Without `await`: such a call would be a task of the scheduler that it shuts down.
 private func shutDown(_ scheduler: Scheduler) throws { try scheduler.shutdown() }
 
 @Suite struct DefaultExecutorTests {
@@ -33,7 +33,7 @@ private func shutDown(_ scheduler: Scheduler) throws { try scheduler.shutdown() 
             #expect(detached === scheduler)
             let unstructured = await Task { @concurrent in Scheduler.current }.value
             #expect(unstructured === scheduler)
-            // From a new task: a call of an actor that is free goes on where the caller is.
+            // From a new task, because a call of a free actor continues where its caller runs.
             let depositor = await Task.detached { await Account().deposit(1) }.value
             #expect(depositor === scheduler)
             let withoutPreference = await Task { @MainActor in

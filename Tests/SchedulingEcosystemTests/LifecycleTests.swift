@@ -1,4 +1,4 @@
-// SchedulerService.swift: what a shutdown runs, what it cancels, and what it says of that.
+// SchedulerService.swift: what a shutdown runs, what it cancels, and what it reports.
 
 #if Ecosystem
     import Dispatch
@@ -45,7 +45,7 @@
             #expect(throws: SchedulerError.self) { try busy.scheduler.submit {} }
         }
 
-        /// Submits itself again, for ever: ends by a cancellation alone.
+        /// Resubmits itself for ever; only a cancellation ends it.
         @Sendable private static func goOn(on scheduler: Scheduler) {
             try? scheduler.submit { goOn(on: scheduler) }
         }

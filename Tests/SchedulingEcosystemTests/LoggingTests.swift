@@ -17,7 +17,8 @@
     }
 
     @Suite struct LoggingTests {
-        // Each in a process of its own: of listeners to diagnostics there is one, and other tests set theirs.
+        // Each test has its own process: there is only one listener for diagnostics, and other tests set
+        // theirs.
 
         @Test func `a refused call is an entry with its operation`() async throws {
             await #expect(processExitsWith: .success) {

@@ -1,4 +1,4 @@
-// SchedulerMetrics.swift: what arrives in a factory, and that it is what the article's table says.
+// SchedulerMetrics.swift: what arrives in a factory, and that it matches the table of the article.
 
 #if Ecosystem
     import CompositeOperationsTestSupport
@@ -14,7 +14,7 @@
     import ServiceLifecycleTestKit
     import Testing
 
-    // The tests come one after another: of recorders there is one in a process.
+    // The tests run one after another, because a process has only one recorder.
     @Suite(.serialized) struct MetricsTests {
         private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()

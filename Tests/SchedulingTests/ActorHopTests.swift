@@ -1,10 +1,10 @@
-// A call that does not wait does not leave its actor: a hop is two enqueues, and others come in between.
+// A call that does not wait does not leave its actor: a hop is two enqueues, and other jobs can intervene.
 
 import CompositeOperationsTestSupport
 import Scheduling
 import Testing
 
-/// Not in turn: a task that prefers an executor hops at each call, on an actor whose executor is a custom one.
+/// Without `.inTurn`: a task that prefers an executor hops at each call of an actor with a custom executor.
 @Suite struct ActorHops {
     @Test func `a task that is cancelled does not leave its actor to sleep`() async throws {
         let task = Task {

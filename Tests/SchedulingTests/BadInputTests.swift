@@ -1,5 +1,5 @@
-// Mistakes of callers: every way to submit to a scheduler that is shut down, arguments that are not possible,
-// and misuse that stops the process with a sentence. ConfigurationTests and ShutdownTests have the rest.
+// Mistakes of callers: every way to submit to a scheduler that is shut down, invalid arguments, and misuse that
+// stops the process with a sentence. ConfigurationTests and ShutdownTests have the rest.
 
 import CScheduler
 import Glibc
@@ -8,7 +8,7 @@ import Scheduling
 import PropertyTestingSupport
 import Testing
 
-/// The ways in which a body gets into a scheduler.
+/// The ways to submit a body to a scheduler.
 private enum Way: CaseIterable, Sendable {
     case closure, counted, bulk, countedBulk, range, forEach, lane, countedLane
 
@@ -53,8 +53,8 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
 }
 
 @Suite(.inTurn) struct BadInputTests {
-    /// S14, for every way: the code, the closure that is released, the body that is not called, the counter
-    /// that is as before.
+    /// S14, for every way: the code, the closure that is released, the body that is not called, the counter that
+    /// is unchanged.
     @Test(arguments: Way.allCases, Scheduler.CapacityPolicy.allCases)
     fileprivate func `after a shutdown every way to submit is refused, and its closure released`(
         way: Way, policy: Scheduler.CapacityPolicy
@@ -100,7 +100,7 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
         #expect(ran.value == 0)
     }
 
-    /// A body that still runs while its scheduler is closed from outside may submit; everybody else may not.
+    /// A body that still runs while its scheduler is closed from outside may submit; no other caller may.
     @Test func `a closing scheduler accepts from its own bodies alone`() throws {
         let scheduler = try Scheduler(.workers(1))
         let other = try Scheduler(.workers(1))
@@ -216,12 +216,12 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
             }
             try lane.drain()
             #expect(refusals.value == 1)
-            try scheduler.submit {}  // it is as before
+            try scheduler.submit {}  // submitting still works
         }
     }
 
-    /// The lane is further out on the stack: a wait in its operation helps anybody, and runs another lane's, which
-    /// asks.
+    /// The lane's operation is further out on the stack: it waits, helping with anything, and so runs an operation
+    /// of another lane, which drains the first lane.
     @Test func `draining a lane from what runs inside its operation would deadlock, and says so`() throws {
         try withScheduler(.workers(1)) { scheduler in
             let (lane, other) = try (SerialLane(on: scheduler), SerialLane(on: scheduler))

@@ -1,4 +1,4 @@
-// X7, Z1 to Z5: what a wait runs on its stack, and who takes the place of an operation that blocks.
+// X7, Z1 to Z5: what a wait runs on its stack, and which worker replaces one whose operation blocks.
 
 import CompositeOperationsTestSupport
 import Glibc
@@ -18,8 +18,8 @@ private final class Order: Sendable {
     func note(_ number: Int) { numbers.withLock { $0.append(number) } }
 }
 
-/// How many children, summed over all, were older than one that ended and had not ended then. A Fenwick tree counts
-/// those that have: O(n log n).
+/// The sum over all children of the number of older children that had not ended when the child ended. A Fenwick tree counts
+/// the children that have ended: O(n log n).
 private func olderAtTheEnd(_ ends: [Int]) -> Int {
     var ended = [Int](repeating: 0, count: ends.count + 1)
     var sum = 0
@@ -34,7 +34,7 @@ private func olderAtTheEnd(_ ends: [Int]) -> Int {
     return sum
 }
 
-/// Four operations that block, of which one waits until another goes on.
+/// Four operations that block, one of which waits until another continues.
 private func blockFour(spareWorkers: Int) throws {
     let gate = Gate()
     let counter = try CompletionCounter()
@@ -54,7 +54,7 @@ private func blockFour(spareWorkers: Int) throws {
     }
 }
 
-/// Takes the CPU for so long.
+/// Keeps a CPU busy for `length`.
 private func keepBusy(for length: Duration) {
     let end = ContinuousClock.now + length
     while ContinuousClock.now < end {}
@@ -128,7 +128,7 @@ extension Stress {
                     #expect(eventually { scheduler.statistics.threads == 6 })
                     gates[0].open()
                     counter.wait()
-                    // Three have ended, and the watch joins them when it looks next.
+                    // Three have ended, and the watch joins them at its next check.
                     #expect(eventually { KernelThread.named("ended-t").count == 3 })
                     let before = scheduler.statistics.replaced
                     for _ in 0..<3 { try scheduler.submit(in: counter) { gates[1].wait() } }
@@ -148,7 +148,7 @@ extension Stress {
                 for _ in 0..<4 {
                     try scheduler.submit(in: counter) {
                         begun.add()
-                        while smaller.value == 0 { sched_yield() }  // no worker is replaced that runs
+                        while smaller.value == 0 { sched_yield() }  // a worker that runs is not replaced
                         Scheduler.blocking { gate.wait() }
                     }
                 }
@@ -163,8 +163,8 @@ extension Stress {
 
         @Test func `an operation that runs most of the time, and sleeps for moments, is not replaced`() throws
         {
-            // Where the machine is busy, a moment may last, and looks like a wait: a round tells something only if
-            // the body had the processor for most of its time.
+            // On a busy machine a short sleep may last, and look like a wait: a round counts only if the body had the
+            // processor for most of its time.
             var replaced = 0
             for _ in 0..<60 where replaced < 10 {
                 let hadTheProcessor = Locked(false)
@@ -173,7 +173,8 @@ extension Stress {
                     try scheduler.submit(in: counter) {
                         let began = (ContinuousClock.now, threadTime())
                         for _ in 0..<200 {
-                            // Of the processor's time: where others have the processor, it would sleep most of the time else.
+                            // Measured in CPU time: otherwise, where other threads have the processor, the body would sleep
+                            // most of the time.
                             let end = threadTime() + 400_000
                             while threadTime() < end {}
                             usleep(20)
@@ -235,7 +236,7 @@ extension Stress {
                 try scheduler.submit(in: counter) {
                     Scheduler.blocking { gate.wait() }
                     do { try scheduler.submit(in: counter) { again.open() } } catch { Issue.record(error) }
-                    again.wait()  // unannounced: it has no seat, and somebody else has
+                    again.wait()  // unannounced: this worker has no seat, because another has it
                 }
                 try scheduler.submit(in: counter) {}
                 #expect(eventually { scheduler.statistics.replaced == 1 })
@@ -317,7 +318,7 @@ extension Stress {
                         counter.wait()
                     } catch { Issue.record(error) }
                 }
-                // Under ThreadSanitizer as many take eight seconds.
+                // Under ThreadSanitizer, 10,000 take eight seconds.
                 try scheduler.submit(in: all) { descend(isThreadSanitized ? 2_000 : 10_000) }
                 #expect(all.wait(timeout: .seconds(60)) == .completed)
             }
@@ -331,7 +332,7 @@ extension Stress {
                 first.enter()
                 try scheduler.submit(in: second) { first.wait() }
                 for _ in 0..<workers { try scheduler.submit(in: all) { second.wait() } }
-                first.leave()  // by a thread that is none of the scheduler's
+                first.leave()  // by a thread outside the scheduler
                 #expect(all.wait(timeout: .seconds(20)) == .completed)
             }
         }
@@ -350,7 +351,7 @@ extension Stress {
                         guard gate.wait(timeout: .milliseconds(50)) == .timedOut else { return }
                         times.withLock { $0.append(clock.now - began) }
                     }
-                    try scheduler.submit(in: all) { usleep(100_000) }  // what would be run meanwhile
+                    try scheduler.submit(in: all) { usleep(100_000) }  // runs if the wait helps
                 }
                 #expect(all.wait(timeout: .seconds(60)) == .completed)
                 gate.leave()
@@ -404,9 +405,9 @@ extension Stress {
 
         // MARK: Tasks
 
-        /// U4: when a child ends, the runtime walks the children of its group from the oldest. The walk is counted,
-        /// because a busy machine stretches any time: newest first, its mean was half of the group; of long
-        /// children it was a fifth while fair turns took more than was run until the next one (X4).
+        /// U4: when a child ends, the runtime walks the children of its group from the oldest. The length of the walk is
+        /// counted, because a busy machine stretches any time. Newest first, the mean walk was half of the group. For long
+        /// children it was a fifth, when a fair turn took more than was run until the next fair turn (X4).
         @Test(arguments: [1, 2], [0, 20])
         func `a child of a group that a task on a worker fills has few older ones when it ends`(
             workers: Int, length_us: Int
@@ -441,7 +442,7 @@ extension Stress {
             }
             let begun = order.noted
             #expect(begun.sorted() == Array(0..<1000))
-            // Two batches: what is taken at once, and what a fair turn takes in between.
+            // Two batches: one taken at once, and one that a fair turn takes in between.
             #expect(begun.enumerated().allSatisfy { place, index in abs(place - index) <= 256 })
         }
     }

@@ -1,5 +1,5 @@
-// Whether a task-local value is bound: the answer in every place where code can run. That none is there must be true;
-// that some are there may be wrong, but only in the cases that are named.
+// Whether a task-local value is bound: the answer in every place where code can run. The answer "none" must be true.
+// The answer "some" may be wrong, but only in the cases that are named.
 
 import Dispatch
 import PropertyTesting
@@ -29,7 +29,7 @@ private func answers() -> [Bool] {
     return answers
 }
 
-/// Whether every answer is right, with each of the keys bound within those before it.
+/// Whether every answer is right, with each key bound within the bindings of the keys before it.
 private func nest(_ keys: ArraySlice<Int>, below count: Int) -> Bool {
     let isRight = BoundValues.areHere == (count > 0)
     guard let key = keys.first, isRight else { return isRight }
@@ -47,7 +47,7 @@ private actor Somebody {
     func ask() -> [Bool] { answers() }
 }
 
-/// Outside of tasks, on a thread of its own.
+/// Runs outside of tasks, on a separate thread.
 private func onThread<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
     await withCheckedContinuation { continuation in
         let queue = DispatchQueue(label: "of its own")
@@ -56,11 +56,11 @@ private func onThread<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer
 }
 
 @Suite struct BoundValuesTests {
-    /// Everything else is measured by this: with another runtime, copies are made for nothing, and this test says so.
+    /// All other tests depend on this: with another runtime, copies are made needlessly, and this test fails.
     @Test func `the experiment finds its places`() { #expect(BoundValues.areKnown) }
 
     @Test func `in tasks of every kind`() async throws {
-        // The test's own task has values of the test library's.
+        // The test's own task has values that the test library has bound.
         let detached = Task.detached { answers() }
         #expect(await detached.value == right)
         let actor = Task.detached { await Somebody().ask() }

@@ -12,7 +12,7 @@ private func withFullScheduler(
     _ body: (Scheduler, Gate) throws -> Void
 ) throws {
     let scheduler = try Scheduler(
-        .init(workers: 1, capacity: capacity, whenFull: policy, spareWorkers: 0))  // full, while it blocks
+        .init(workers: 1, capacity: capacity, whenFull: policy, spareWorkers: 0))  // full while it blocks
     let started = Gate()
     let gate = Gate()
     try scheduler.submit {
@@ -126,7 +126,7 @@ private func withFullScheduler(
                     submitter[0] = Int(KernelThread.current.id)
                     known.open()
                     let refusal = code { try scheduler.submit { Issue.record("ran") } }
-                    gate.open()  // not before: the refusal must not need the worker
+                    gate.open()  // only now: the refusal must not need the worker
                     return refusal
                 case 1:
                     known.wait()
@@ -188,8 +188,8 @@ extension Stress {
                         case .full: rejected.add()
                         case let other: Issue.record("refused as \(String(describing: other))")
                         }
-                        // Accepted is read first: what starts between the two reads makes the difference
-                        // smaller only.
+                        // `accepted` is read first: operations that start between the two reads can only make
+                        // the difference smaller.
                         let acceptedBefore = accepted.value
                         most.raise(to: acceptedBefore - started.value)
                     }
@@ -197,7 +197,7 @@ extension Stress {
             }
             #expect(accepted.value + rejected.value == 4 * each)
             #expect(started.value == accepted.value)
-            #expect(most.value <= capacity + workers)  // and what a worker has taken and not begun
+            #expect(most.value <= capacity + workers)  // and those taken and not begun
             if policy != .reject { #expect(rejected.value == 0) }
         }
     }

@@ -14,7 +14,7 @@ private enum NotificationStep {
     case leave
 }
 
-/// A notification, how often it was called, and whether it was cancelled in time; given back once.
+/// A notification, the number of its calls, and whether it was cancelled in time. Released once.
 private final class Notified: Sendable {
     private let handle: OpaquePointerBox
     private let calls: Count
@@ -23,7 +23,7 @@ private final class Notified: Sendable {
     init(on counter: OpaquePointer) throws {
         let calls = Count()
         self.calls = calls
-        // The count lives longer than the counter: whoever asks for it holds this object.
+        // The count outlives the counter, because the code that reads the count holds this object.
         let handle = csched_completion_notify(
             counter, { Unmanaged<Count>.fromOpaque($0!).takeUnretainedValue().add() },
             Unmanaged.passUnretained(calls).toOpaque())
@@ -36,7 +36,7 @@ private final class Notified: Sendable {
 
     func release() { csched_notification_release(handle.pointer) }
 
-    /// After the end of the generation.
+    /// Valid after the end of the generation.
     var isRight: Bool { calls.value + cancelled.value == 1 }
 }
 
@@ -111,7 +111,7 @@ extension Stress {
             counter.enter()
             let outcomes = concurrently(3) { thread -> CompletionCounter.WaitOutcome in
                 if thread == 0 {
-                    while stop.value < 2 {  // never at zero for longer than between two instructions
+                    while stop.value < 2 {  // never at zero for longer than the time between two instructions
                         counter.leave()
                         counter.enter()
                     }
@@ -148,7 +148,8 @@ extension Stress {
             }
         }
 
-        /// The number that a worker keeps back is bounded, however long operations of one counter come in a row.
+        /// A worker holds back a bounded number of completions, however many operations of one counter come in a
+        /// row.
         @Test func `a long chain counts as the few operations that are outstanding`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 let counter = try CompletionCounter()
@@ -169,13 +170,13 @@ extension Stress {
             }
         }
 
-        /// A process of its own, because its memory is asked for.
+        /// In its own process, because its memory is measured.
         @Test(.enabled(if: !isThreadSanitized && !isAddressSanitized))
         func `cancelled notifications leave no memory behind`() async {
             await #expect(processExitsWith: .success) { try cancelOften() }
         }
 
-        /// More than one sweep of the list goes through each case.
+        /// Each case is long enough for more than one sweep of the list.
         @Test func `what is not cancelled fires exactly once, what is cancelled never`() async {
             let step = Generator<NotificationStep> { source in
                 let kind = source.draw(below: 24)
@@ -227,7 +228,7 @@ extension Stress {
                 busy.reset(to: 3)
                 let made = concurrently(4) { thread -> [Notified] in
                     if thread == 3 {
-                        // Generations end under the others.
+                        // Ends generations while the other threads work.
                         while busy.value > 0 {
                             csched_completion_leave(counter, 1)
                             csched_completion_enter(counter, 1)
@@ -289,9 +290,9 @@ extension Stress {
             try await scheduler.shutdown()
         }
 
-        /// A worker enters in advance what a body submits to the body's own counter. A notification is no such
-        /// body, though a worker calls it: here its submission goes to the other worker, and its own
-        /// worker sleeps.
+        /// A worker enters a body's own counter in advance for what the body submits to it. A notification is
+        /// not such a body, although a worker calls it: here its submission goes to the other worker, while its
+        /// own worker sleeps.
         @Test func `what a notification submits completes while its worker sleeps`() throws {
             let scheduler = try Scheduler(.workers(2))
             for _ in 0..<scaled(100) {
@@ -310,7 +311,7 @@ extension Stress {
             try scheduler.shutdown()
         }
 
-        /// Entries made in advance and not used are given back, however many there are.
+        /// Advance entries that are not used are returned, however many there are.
         @Test func `any number of submissions to the body's own counter completes`() async throws {
             let scheduler = try Scheduler(.workers(2))
             await forAll(.array(of: .int(in: 0...200), count: 1...20), cases: scaled(200)) { numbers in
@@ -330,7 +331,7 @@ private func expectAll(of numbers: [Int], on scheduler: Scheduler) throws {
     try #require(counter.outstanding == 0)
 }
 
-/// Submits as many operations as the first number says, and one that does the same with the others.
+/// Submits as many operations as the first number says, and one that does the same with the remaining numbers.
 private func submit(
     _ numbers: ArraySlice<Int>, counting ran: Count, in counter: CompletionCounter, on scheduler: Scheduler
 ) {

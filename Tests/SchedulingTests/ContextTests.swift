@@ -1,4 +1,4 @@
-// The context of operations: task-local values that go along, or do not.
+// The context of operations: task-local values that are inherited, or not.
 
 import PropertyTesting
 import Scheduling
@@ -14,18 +14,18 @@ private final class Seen: Sendable {
     private let ids = Locked<[Int?]>([])
     func add(_ id: Int?) { ids.withLock { $0.append(id) } }
     var all: [Int?] { ids.withLock(\.self) }
-    /// Each value, with how often it was seen.
+    /// The number of times each value was seen.
     var counts: [Int?: Int] { Dictionary(grouping: all, by: \.self).mapValues(\.count) }
 }
 
-/// Tells when it is released.
+/// Reports its release.
 private final class Released: Sendable {
     private let releases: Seen
     init(_ releases: Seen) { self.releases = releases }
     deinit { releases.add(nil) }
 }
 
-/// Every way to submit from synchronous code; nil: without a word about the context.
+/// Submits in every way that synchronous code has; nil leaves the context unspecified.
 private func submitEverything(
     to scheduler: Scheduler, context: Scheduler.Context?, seen: Seen
 ) throws {
@@ -59,7 +59,7 @@ private let everything = 2002
         try await scheduler.shutdown()
     }
 
-    /// An operation in no context is outside of tasks: what it binds belongs to its thread.
+    /// An operation without a context runs outside of tasks: its bindings belong to its thread.
     @Test func `what is inherited was bound at the submission, outside of tasks`() async throws {
         let (scheduler, seen) = (try Scheduler(.init(workers: 2)), Seen())
         let outside = try Scheduler(.init(workers: 1))
@@ -80,7 +80,8 @@ private let everything = 2002
 
     @Test(arguments: [Scheduler.Context.empty, nil])
     func `nothing goes along unasked`(context: Scheduler.Context?) async throws {
-        // Another scheduler's workers: a wait that helps would run operations below the values.
+        // A separate scheduler: on its workers, a wait that helps would run operations inside the
+        // bindings.
         let (scheduler, seen) = (try Scheduler(.init(workers: 2)), Seen())
         try Trace.$id.withValue(42) { try submitEverything(to: scheduler, context: context, seen: seen) }
         #expect(seen.counts == [nil: everything])

@@ -1,11 +1,11 @@
-// The work-stealing deque alone: one owner that pushes and pops, thieves that steal.
+// The work-stealing deque alone: one owner, which pushes and pops, and thieves, which steal.
 //
 //   Q1, Q2  Nothing is lost, nothing is taken twice.
 //   Q3      The owner pops the newest; thieves take the oldest, in order. When thieves may take many at once,
-//           the owner pops the oldest now and then (D4 of deque.c), after 32 pops at least.
+//           the owner occasionally pops the oldest (D4 of deque.c), after at least 32 pops.
 //   Q4      Every history is linearizable, except that a steal may find nothing when another take was
 //           faster.
-//   Q5      Apart from that, nobody finds a deque empty that is not.
+//   Q5      Otherwise, no thread finds a deque empty that is not.
 //   Q6      What was written before a push is visible after the take.
 //   Q7, Q8  Indices wrap around the buffer, buffers grow, and replaced ones are freed.
 
@@ -21,14 +21,14 @@ private enum Step: Hashable, Sendable {
     case steal(room: Int)
 }
 
-/// From this depth on thieves may take many at once.
+/// From this depth on a deque is open: thieves may take many at once.
 private let openDepth = 96
-/// How far from thieves the owner's end is then.
+/// The distance that an open deque keeps between its owner's end and thieves.
 private let openDistance = 32
 /// The buffer of a new deque.
 private let firstCapacity = 256
 
-/// Numbers of operations to push: mostly a few, now and then enough to open the deque, or to grow it.
+/// Numbers of operations to push: mostly a few, occasionally enough to open the deque, or to grow it.
 private let bulks = Generator<Int>.frequency([
     (6, .int(in: 1...3)), (2, .int(in: 60...130)), (1, .int(in: 200...700)),
 ])
@@ -213,7 +213,7 @@ private func share(
         }
     }
 
-    /// Q7: all positions of a buffer are used many times over.
+    /// Q7: every position of a buffer is used many times over.
     @Test(arguments: [1, 255, 256])
     func `indices run round the buffer`(depth: Int) {
         let deque = TestDeque(holding: 0..<depth)
@@ -256,7 +256,7 @@ private func share(
         #expect(deque.popAll().count == 50_000)
     }
 
-    /// Q8, in a process of its own, because its memory is measured.
+    /// Q8, in its own process, because its memory is measured.
     @Test(.enabled(if: !isThreadSanitized && !isAddressSanitized))
     func `a deque that is destroyed leaves no memory behind`() async {
         await #expect(processExitsWith: .success) {
@@ -313,9 +313,9 @@ extension Stress {
             }
         }
 
-        /// The owner and thieves want the same operations, every time: a test of P2's fences, and of the
-        /// compare-exchange on the last operation. The failure that a fence prevents needs two steals during
-        /// one pop, so the loops are as tight as can be.
+        /// The owner and the thieves compete for the same operations, every time: a test of P2's fences, and of the
+        /// compare-exchange on the last operation. The failure that a fence prevents needs two steals during one pop,
+        /// so the loops are as tight as can be.
         @Test(arguments: [1, 2, 3], [1, 2])
         func `the last operations are taken once`(depth: Int, thieves: Int) {
             let deque = TestDeque()
@@ -361,8 +361,8 @@ extension Stress {
             for stolen in taken.dropFirst() { #expect(stolen.isAscending) }
         }
 
-        /// Q6, Q7: `Slots` is plain memory; whoever takes an operation reads what the owner wrote before the
-        /// push, even while buffers grow. ThreadSanitizer sees a missing ordering as a data race.
+        /// Q6, Q7: `Slots` is plain memory. The taker of an operation reads what the owner wrote before the push,
+        /// even while buffers grow. ThreadSanitizer sees a missing ordering as a data race.
         @Test(arguments: [1, 3])
         func `who takes an operation sees what was written before the push`(thieves: Int) {
             let count = scaled(40_000)
@@ -440,7 +440,7 @@ extension Stress {
     }
 }
 
-/// A step, and whether another take was under way.
+/// A step, and whether another take overlapped it.
 private struct Attempt: Sendable {
     let step: Step
     let contended: Bool

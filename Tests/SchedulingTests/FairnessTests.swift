@@ -6,11 +6,11 @@ import Scheduling
 import PropertyTestingSupport
 import Testing
 
-/// DESIGN.md, X4: every 61st step takes something old, by turns from outside and from the own queue; twice
-/// that is the promise.
+/// DESIGN.md, X4: every 61st step takes an old operation, alternately from outside and from the worker's
+/// own queue. The promise is twice that.
 private let mostNewerBodies = 4 * 61
 
-/// Submits itself for ever, unless the victim starts: then, or after too long a time, it ends.
+/// Resubmits itself until the victim starts, or until `limit`.
 private final class Endless: Sendable {
     let executed = Count()
     let victimStartedAfter = Count()
@@ -48,7 +48,7 @@ extension Stress {
             }
         }
 
-        /// The own queue is last in, first out; its bottom is reached all the same.
+        /// A worker's own queue is last in, first out; its bottom is reached all the same.
         @Test func `the oldest operation of a worker's own queue starts beside endless work`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 let endless = Endless()

@@ -1,4 +1,4 @@
-// forEach over chunks: together they are the collection, each is as long as was asked for.
+// forEach over chunks: together they are the collection, and each has the requested length.
 
 import Glibc
 import PropertyTesting

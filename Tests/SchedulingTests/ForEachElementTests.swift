@@ -1,5 +1,5 @@
-// forEach over collections: every element once; the first error and a cancellation leave out what has not
-// begun.
+// forEach over collections: every element once; after the first error or a cancellation, elements that
+// have not begun are left out.
 
 import Glibc
 import PropertyTesting
@@ -21,7 +21,7 @@ import Testing
                 let rest = Runs(count)
                 try blocking { try scheduler.forEach(elements.dropFirst(dropped)) { rest.note($0) } }
                 try #require(rest.each == elements.map { $0 < dropped ? 0 : 1 })
-                // One whose indices are no numbers.
+                // A collection whose indices are not numbers.
                 let letters = Count()
                 try await scheduler.forEach(elements.map(String.init).reversed()) {
                     letters.add($0.utf8.count)
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// One worker: what it began last threw, and it began nothing after that.
+    /// One worker: the last element that it began threw, and it began none after that.
     @Test(arguments: [false, true])
     func `the first error is thrown, and the rest is not begun`(isBlocking: Bool) async throws {
         try await withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// Its body stays in the first run of neighbours, which is begun first.
+    /// The body stays in the first run of neighbours, which is begun first.
     @Test func `a task that is cancelled half-way leaves the rest out`() async throws {
         try await withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in
             let runs = Runs(10_000)
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    /// Plain memory: a loop that ended too early would be a race.
+    /// Plain memory: a loop that ended too early would be a data race.
     @Test func `what the calls wrote is visible after the loop`() async throws {
         try await withScheduler(.workers(3)) { scheduler in
             let slots = Slots(count: 5_000)

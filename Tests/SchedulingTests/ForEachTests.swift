@@ -7,11 +7,11 @@ import Scheduling
 import PropertyTestingSupport
 import Testing
 
-/// The threads that came.
+/// The threads that have arrived.
 private final class Meeting: Sendable {
     private let threads = Locked<Set<Int32>>([])
 
-    /// Returns how many there are with this one.
+    /// Returns the number of threads, including this one.
     func join(_ thread: Int32) -> Int {
         threads.withLock { threads in
             threads.insert(thread)
@@ -52,7 +52,7 @@ private final class Meeting: Sendable {
         }
     }
 
-    /// The workers meet inside the range: it is cut into pieces for them.
+    /// The workers meet inside the range, which is cut into pieces for them.
     @Test func `a range is shared by the workers`() throws {
         try withScheduler(.init(workers: 3, spareWorkers: 0)) { scheduler in
             let gate = Gate()
@@ -111,7 +111,7 @@ private final class Meeting: Sendable {
                 return code { try scheduler.shutdown(.cancelPending) }
             default:
                 shuttingDown.wait()
-                _ = eventually { code { try scheduler.submit {} } == .closed }  // and so the policy stands
+                _ = eventually { code { try scheduler.submit {} } == .closed }  // and so the policy is set
                 gate.open()
                 return nil
             }
@@ -134,7 +134,7 @@ private final class Meeting: Sendable {
         }
     }
 
-    /// Too many to be called: the range is cancelled while its first index runs.
+    /// Too many indices to be called: the range is cancelled while its first index runs.
     @Test(arguments: hugeRanges)
     func `a range may have as many indices as there are`(count: UInt64, grain: UInt64) throws {
         try withCScheduler(workers: 1) { scheduler in
@@ -166,7 +166,7 @@ private final class Meeting: Sendable {
     }
 }
 
-/// Counts and grains; 0 is a grain that the scheduler chooses.
+/// Counts and grains; with a grain of 0, the scheduler chooses.
 private let grains: [(Int, UInt64)] = [
     (1000, .max), (1000, .max - 998), (1000, .max - 999), (1000, 1_000_000_000_000), (1, .max), (1000, 999),
     (1000, 1000), (1000, 1001), (1000, 1),
@@ -189,7 +189,7 @@ private final class RangeRecord: @unchecked Sendable {
 
     init(_ count: Int) { runs = Runs(count) }
 
-    /// The record is held by who asks for it.
+    /// The caller keeps the record alive.
     var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
     static let body: csched_index_function = { context, index in

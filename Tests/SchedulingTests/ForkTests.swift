@@ -1,4 +1,4 @@
-// After fork the child has no workers: its copies of the schedulers are closed there, and the parent's go on.
+// After a fork the child has no workers: its copies of the schedulers are closed, and the parent's continue.
 
 import CScheduler
 import Glibc
@@ -60,7 +60,7 @@ private func forkAndSubmit() throws {
     csched_scheduler_destroy(scheduler)
 }
 
-/// The thread that forks is a worker, and is none in the child.
+/// The forking thread is a worker, but not in the child.
 private func forkInside() throws {
     let scheduler = try createScheduler()
     let counter = try #require(csched_completion_create())
@@ -103,15 +103,15 @@ private func runsSomeOfItsOwn() -> Bool {
 private let isReleasing = Gate()
 private let mayRelease = Gate()
 
-/// A thread waits for the release of an observer. In the child neither is there, and the memory of that thread's stack is used
-/// again.
+/// A thread waits for the release of an observer. In the child neither exists, and the memory of that thread's stack is
+/// reused.
 private func forkWhileReleased() throws {
     let scheduler = try createScheduler()
     var observer = csched_observer(
         notify: { _, _, _ in },
         release: { _ in
             isReleasing.open()
-            // With a limit: liburcu lets nobody fork before this has returned.
+            // With a limit: liburcu blocks every fork until this has returned.
             _ = mayRelease.wait(timeout: .milliseconds(300))
         }, context: nil)
     #expect(csched_scheduler_observe(scheduler, &observer) == .ok)

@@ -15,7 +15,7 @@ extension Stress {
                 for _ in 0..<1000 { try scheduler.submit(in: counter) {} }
                 counter.wait()
                 var threads: [KernelThread] = []
-                let haveNames = eventually {  // each names itself
+                let haveNames = eventually {  // each thread names itself
                     threads = KernelThread.named(name) + KernelThread.watch(of: name)
                     return threads.count == 5
                 }
@@ -51,7 +51,7 @@ extension Stress {
                     try scheduler.submit(in: counter) {}
                     counter.wait()
                 }
-                // One for the operation; one more when the woken worker was the last to look and wakes a
+                // One for the operation; one more when the woken worker was the last one searching and wakes a
                 // successor.
                 #expect(scheduler.statistics.woken <= 2 * rounds + workers)
             }

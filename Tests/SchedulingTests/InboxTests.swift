@@ -1,12 +1,12 @@
-// The inbox of one outside thread alone: that thread appends, consumers take from the front, anybody closes.
+// The inbox of one outside thread alone: that thread appends, consumers take from the front, any thread closes.
 //
 //   Q1, Q2  What was appended is taken once; what was refused, never.
 //   Q3      Operations leave in the order in which they came, a batch without gaps.
 //   Q4      Every history is one of the sequential queue. A take may find nothing when another one was faster.
-//   Q5      Nobody finds it empty that is not, but for that; and a look finds it empty only when everything
-//           that was appended before the look is taken, which is what a worker relies on before it sleeps.
+//   Q5      Otherwise, no thread finds an inbox empty that is not. A look finds it empty only when everything
+//           appended before the look is taken. A worker relies on that before it sleeps.
 //   Q6      What was written before an append is read after the take.
-//   Q7, Q8  Segments follow each other; those that are used up are freed.
+//   Q7, Q8  Segments follow each other; used-up segments are freed.
 
 import PropertyTesting
 import PropertyTestingSupport
@@ -37,8 +37,8 @@ private struct Model: Hashable {
     var waiting: [Int] = []
     var isClosed = false
 
-    /// Whether an inbox may answer a step so; the step is done. `disturbed`: something was under way that
-    /// excuses an answer of "nothing there".
+    /// Performs a step; returns whether an inbox may give that answer. `disturbed`: a concurrent call excuses an answer of
+    /// "nothing there".
     mutating func allows(_ step: Step, _ answer: Answer, disturbed: Bool = false) -> Bool {
         switch (step, answer) {
         case (.append(let numbers), .appended):
@@ -89,8 +89,8 @@ extension Array<Int> {
     fileprivate var hasNoGaps: Bool { zip(self, dropFirst()).allSatisfy { $0 + 1 == $1 } }
 }
 
-/// Lets a producer and consumers at one inbox, the consumers until the producer has returned and nothing is
-/// left: what each of them took, batch by batch.
+/// Runs a producer and consumers on one inbox, the consumers until the producer has returned and nothing is left. Returns what
+/// each consumer took, batch by batch.
 private func share(
     _ inbox: TestInbox, consumers: Int, rooms: [Int] = [32],
     producer: @escaping @Sendable () -> Void, takes: @escaping @Sendable (Int) -> Void = { _ in }
@@ -105,7 +105,7 @@ private func share(
         return asReader {
             var batches: [[Int]] = []
             while true {
-                let isLast = ended.value == 1  // read before the look: afterwards nothing is appended
+                let isLast = ended.value == 1  // read before the look: nothing is appended afterwards
                 if isLast && inbox.isEmpty { return batches }
                 let batch = inbox.take(room: rooms[(thread - 1) % rooms.count])
                 for number in batch { takes(number) }
@@ -185,8 +185,8 @@ private func share(
         }
     }
 
-    /// Q8, in a process of its own, because its memory is measured: one inbox passes 100 MB through, and
-    /// inboxes go with what is left in them.
+    /// Q8, in its own process, because its memory is measured: 100 MB pass through one inbox, and inboxes are destroyed with
+    /// operations left in them.
     @Test(.enabled(if: !isThreadSanitized && !isAddressSanitized))
     func `segments that are used up are freed`() async {
         await #expect(processExitsWith: .success) {
@@ -204,13 +204,13 @@ private func share(
                 pass(1000, through: inbox)
                 _ = inbox.append(0..<5000)
                 asReader { inbox.close() }
-                _ = inbox.append(0..<5000)  // refused, and its segments with it
+                _ = inbox.append(0..<5000)  // refused, and its segments are freed
             }
             let inbox = TestInbox()
             pass(300_000, through: inbox)
             for _ in 0..<100 { useOne() }  // until the allocator has what it needs
-            // On a busy machine much may wait for a grace period, once; what nobody frees comes to this in each round: 96 MB of
-            // segments that are used up, 32 MB of those that are left.
+            // On a busy machine much may wait for a grace period, once. A leak would come to this in each round: 96 MB of
+            // used-up segments, 32 MB of remaining ones.
             func keepsLess(than bytes: Int, _ body: () -> Void) -> Bool {
                 (0..<4).contains { _ in
                     let before = residentBytes()
@@ -251,7 +251,7 @@ extension Stress {
             }
         }
 
-        /// Q2: consumers meet at every operation, and at every end of a segment.
+        /// Q2: consumers compete for every operation, and at every end of a segment.
         @Test(arguments: [2, 3])
         func `consumers that meet take nothing twice`(consumers: Int) {
             let inbox = TestInbox()
@@ -285,7 +285,7 @@ extension Stress {
             #expect(batches.reduce(0) { $0 + $1.reduce(0) { $0 + $1.count } } == count)
         }
 
-        /// B1: an append lies before the close, and is taken, or is refused as a whole; and so is the next.
+        /// B1: an append precedes the close and is taken, or is refused as a whole. The same holds for the next append.
         @Test(arguments: [1, 3])
         func `what meets a close is appended as a whole or not at all`(closers: Int) async {
             await forAll(
@@ -369,7 +369,7 @@ extension Stress {
     }
 }
 
-/// A step, and whether something was under way that excuses an answer of "nothing there".
+/// A step, and whether a concurrent call excuses an answer of "nothing there".
 private struct Attempt: Sendable {
     let step: Step
     let disturbed: Bool

@@ -20,7 +20,7 @@ extension Stress {
             }
 
             private static func random(depth: Int, _ source: inout Source) -> Tree {
-                // The simplest choice is a leaf; few choices are.
+                // The simplest choice gives a leaf; few others do.
                 guard depth > 0, source.draw(below: 8) > 0 else {
                     return .leaf(Int(source.draw(below: 1_000)))
                 }
@@ -193,7 +193,7 @@ extension Stress {
             }
         }
 
-        /// The second branch waits below them, and must not wait for a worker that is suspended.
+        /// The second branch lies below those operations, and must not wait for a worker that is suspended.
         @Test(arguments: [1, 5, 31])
         func `a second branch comes before what the first one submitted`(number: Int) throws {
             try withScheduler(.workers(1)) { scheduler in
@@ -212,7 +212,7 @@ extension Stress {
             }
         }
 
-        /// Deep enough that the deque's owner now and then pops the oldest operation.
+        /// Deep enough that the deque's owner occasionally pops the oldest operation.
         @Test func `nested joins above a deep deque run nothing else`() throws {
             let ran = Count()
             let nested = Count()
@@ -235,7 +235,7 @@ extension Stress {
             #expect(nested.value == 1)
         }
 
-        /// A fork and an operation may have the same context: that of a struct which begins with a fork.
+        /// A fork and an operation may have the same context: that of a struct whose first member is a fork.
         @Test func `an operation with the address of a fork is none`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 // Unsafe: the C side synchronises every call.
@@ -258,7 +258,8 @@ extension Stress {
             #expect(operations.value == 1)
         }
 
-        /// A thread that takes the second branch after the shutdown began is told to cancel, and must run it all the same.
+        /// A thread that takes the second branch after the shutdown began is told to cancel, but must run the branch all
+        /// the same.
         @Test(arguments: [1, 2, 4])
         func `a shutdown that cancels leaves no join without its branch`(workers: Int) throws {
             for _ in 0..<scaled(50) {
@@ -292,7 +293,7 @@ extension Stress {
                     // All but 200 KiB of the usual 8 MiB, less than what a wait keeps in reserve.
                     withUnsafeTemporaryAllocation(byteCount: 8 * 1024 * 1024 - 200 * 1024, alignment: 16) {
                         buffer in
-                        explicit_bzero(buffer.baseAddress!, 1)  // so that it is there in a release build too
+                        explicit_bzero(buffer.baseAddress!, 1)  // so that a release build has the buffer, too
                         return Scheduler.join({ 1 }, { 2 })
                     }
                 }
@@ -328,7 +329,7 @@ extension Stress {
     }
 }
 
-// Of C functions, which capture nothing.
+// Global, because C functions capture nothing.
 private let branches = Count()
 private let operations = Count()
 

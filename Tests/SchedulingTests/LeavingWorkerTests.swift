@@ -1,5 +1,5 @@
-// A worker that leaves while its scheduler is shut down: what still waits in its deque is run by it, and is to
-// find everything as on any other worker.
+// A worker that leaves while its scheduler is shut down runs what still waits in its deque. Those operations must find
+// everything as on any other worker.
 
 import PropertyTesting
 import Scheduling
@@ -15,9 +15,10 @@ import Testing
         let strangers = Count()
         let grandchildren = Count()
         let bodies = Count()
-        // A body on each worker; that on the second one, which will leave, submits what waits in its deque. What blocks the
-        // first one may be replaced before the second one has taken anything: then there is another body. On a slow machine
-        // the second one takes a second body, too, when it goes on: that submits nothing.
+        // A body on each worker. The body on the second worker, which will leave, submits what waits in its deque. The
+        // first worker is blocked, and may be replaced before the second has taken anything: then another body is
+        // submitted. On a slow machine the second worker also takes a second body when it continues; that one submits
+        // nothing.
         repeat {
             try scheduler.submit {
                 guard KernelThread.named("leaver-t-1").contains(where: { $0.id == KernelThread.current.id })

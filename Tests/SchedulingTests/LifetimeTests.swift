@@ -1,4 +1,4 @@
-// Threads and schedulers come and go: what they used is given back.
+// Threads and schedulers come and go: their resources are returned.
 
 import Glibc
 import PropertyTesting
@@ -30,7 +30,7 @@ extension Stress {
             }
         }
 
-        /// A process of its own, because the memory of a process is asked for.
+        /// In its own process, because its memory is measured.
         @Test(.enabled(if: !isThreadSanitized && !isAddressSanitized))
         func `short-lived threads do not make the process grow`()
             async
@@ -38,7 +38,8 @@ extension Stress {
             await #expect(processExitsWith: .success) { try measureGrowth() }
         }
 
-        /// A reader elsewhere holds back what is freed, not the end: what was retired goes when it has left.
+        /// A reader elsewhere delays reclamation, but not the end: retired memory is freed when the reader
+        /// has left.
         @Test func `a scheduler ends while a thread reads another one`() throws {
             try whileReading {
                 for _ in 0..<3 {
@@ -70,7 +71,7 @@ extension Stress {
             #expect(outcomes == Array(repeating: scaled(50), count: 4))
         }
 
-        /// A process of its own, so that its threads and files are ours alone.
+        /// In its own process, so that all its threads and files are this test's.
         @Test(.watched(.seconds(240)))
         func `a thousand schedulers leave no thread and no file behind`() async {
             await #expect(processExitsWith: .success) { try restartOften() }
@@ -126,7 +127,7 @@ private func restartOften() throws {
         }
     }
     func files() throws -> Int { try #require(names(in: "/proc/self/fd")).count }
-    try restart()  // the thread that frees stays
+    try restart()  // the reclaiming thread stays
     try #require(eventually { KernelThread.named("csched").isEmpty })
     let threads = KernelThread.all().count
     let filesBefore = try files()

@@ -9,7 +9,7 @@ struct Fault: Error, Equatable { let element: Int }
 /// Allows blocking calls in asynchronous tests.
 func blocking<Value>(_ body: () throws -> Value) rethrows -> Value { try body() }
 
-/// Holds a loop halfway: the body has begun for an element, and goes on when the gate is open.
+/// Holds a loop halfway: the body has begun for an element, and continues when the gate is open.
 struct Middle {
     let started = Gate()
     let gate = Gate()

@@ -1,5 +1,5 @@
-// S3: whatever is submitted to an idle scheduler is found by a worker, whichever step of falling asleep it
-// meets.
+// S3: a worker finds whatever is submitted to an idle scheduler, whichever step of falling asleep the
+// submission meets.
 
 import Glibc
 import PropertyTesting
@@ -39,7 +39,7 @@ extension Stress {
             }
         }
 
-        /// The submitter meets a worker that has slept, that falls asleep, and that still looks.
+        /// The submitter meets a worker that is asleep, falling asleep, or still searching.
         @Test(arguments: [1, 2])
         func `submissions at random distances are run`(workers: Int) throws {
             try withScheduler(.workers(workers)) { scheduler in
@@ -53,7 +53,7 @@ extension Stress {
             }
         }
 
-        /// A body wakes others for what it submits, and the one that sleeps is not forgotten.
+        /// A body wakes workers for what it submits, and a sleeping worker is not forgotten.
         @Test(arguments: [2, 4])
         func `what a body submits before it blocks is run`(workers: Int) throws {
             try withScheduler(.workers(workers)) { scheduler in
@@ -69,7 +69,7 @@ extension Stress {
             }
         }
 
-        /// Each needs a worker of its own: neither submission may rely on the worker that the other one wakes.
+        /// Each body needs its own worker: neither submission may rely on the worker that the other one wakes.
         @Test func `two bodies that are submitted at once meet`() throws {
             let name = "meet-t"
             try disturbing(name) {

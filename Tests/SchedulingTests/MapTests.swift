@@ -1,4 +1,4 @@
-// map: the results in order, each made once; and when it fails, each that was made is destroyed once.
+// map: the results in order, each made once; after a failure, each result that was made is destroyed once.
 
 import Glibc
 import PropertyTesting
@@ -11,7 +11,7 @@ import Testing
     func `the results are those of a serial map`(workers: Int) async throws {
         try await withScheduler(.workers(workers)) { scheduler in
             await forAll(.zip(.int(in: 0...3_000), .int(in: 0...50))) { count, dropped in
-                // Too long to lie within the string's own words: each is an object.
+                // Too long to be stored inline in a String: each is an object.
                 let elements = (0..<count).map { "element number \($0)" }.dropFirst(dropped)
                 let expected = elements.map { $0 + "!" }
                 let found = try await scheduler.map(elements) { $0 + "!" }
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// ThreadSanitizer looks: an array without room is one that all have together.
+    /// For ThreadSanitizer: all arrays without capacity share one object.
     @Test func `maps of no elements, by several threads, write to no memory that they share`() throws {
         try withScheduler(.workers(2)) { scheduler in
             let made = concurrently(4) { thread in
@@ -51,7 +51,8 @@ import Testing
                             ? try blocking { try scheduler.map(0..<count, transform) }
                             : try await scheduler.map(0..<count, transform)
                     }
-                    // The loop itself, and with it what it made, may go a moment after the call.
+                    // The loop itself, and with it the results, may be released a moment after the
+                    // call returns.
                     try #require(eventually { released.value == made.value })
                 }
             }

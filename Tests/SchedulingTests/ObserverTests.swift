@@ -1,12 +1,12 @@
-// The events that an observer is told: each worker's events are the events of one life, in order, and an observer that
-// was replaced is let go after its last call.
+// The events reported to an observer: each worker's events are those of one life, in order, and a replaced observer is
+// released after its last call.
 
 import CScheduler
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// The events that one observer was told.
+/// The events reported to one observer.
 private final class Log: Sendable {
     private struct State {
         var events: [UInt32: [csched_event]] = [:]
@@ -31,14 +31,14 @@ private final class Log: Sendable {
     var events: [UInt32: [csched_event]] { state.withLock { $0.events } }
     /// How often the observer was released.
     var releases: Int { state.withLock { $0.releases } }
-    /// How many events came after that.
+    /// The number of events after the release.
     var late: Int { state.withLock { $0.late } }
 
     func count(_ event: csched_event) -> Int {
         events.values.reduce(0) { $0 + $1.count { $0 == event } }
     }
 
-    /// An observer that tells this log, and holds it until it is released.
+    /// An observer that reports to this log, and retains the log until it is released.
     func observer() -> csched_observer {
         csched_observer(
             notify: { context, event, worker in
@@ -58,8 +58,8 @@ private final class Observed: @unchecked Sendable {
     let handle: OpaquePointer
     private var isDestroyed = false
 
-    /// Without spares, unless a test is about lives alone: on a busy machine a worker may look blocked, and the
-    /// one that takes its place is told of, too.
+    /// Without spares, unless a test is about lives alone: on a busy machine a worker may look blocked, and its
+    /// replacement would be reported, too.
     init(workers: UInt32, spares: UInt32 = 0, name: String = "observed") throws {
         var configuration = csched_configuration_default()
         configuration.workers = workers
@@ -102,8 +102,8 @@ private final class Observed: @unchecked Sendable {
     var parked: UInt64 { csched_scheduler_statistics(handle).parked }
 }
 
-/// Whether the events are (STARTED (PARKED UNPARKED)* STOPPED)*: one life after another. `begun`: the first
-/// life had begun before the observer came, and the worker may have slept then.
+/// Whether the events are (STARTED (PARKED UNPARKED)* STOPPED)*: one life after another. `begun`: the first life had
+/// begun before the observer was set, and the worker may have slept then.
 private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
     enum State { case absent, awake, asleep }
     func walk(from first: State) -> Bool {
@@ -122,7 +122,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
 }
 
 @Suite(.inTurn) struct ObserverTests {
-    /// The check itself: what it must refuse.
+    /// Tests the check itself: the sequences that it must reject.
     @Test func `a life is told from what is none`() {
         let (start, park, unpark, stop) = (
             csched_event.workerStarted, csched_event.workerParked, csched_event.workerUnparked,
@@ -168,7 +168,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
         #expect(log.late == 0)
     }
 
-    /// The release function may be missing: then the context is nobody's.
+    /// The release function may be missing: then the observer does not own the context.
     @Test func `an observer without a context needs no release`() throws {
         let scheduler = try Observed(workers: 1)
         for _ in 0..<10 {
@@ -178,8 +178,8 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
         }
     }
 
-    /// O1 of observer.c. The second observer is replaced after the first, so its release tells that a grace
-    /// period has passed.
+    /// O1 of observer.c. The second observer is replaced after the first, so its release shows that a grace period has
+    /// passed.
     @Test func `an observer is not released while it is being called`() throws {
         let scheduler = try Observed(workers: 1)
         let (called, gate) = (Gate(), Gate())
@@ -201,11 +201,11 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
         #expect(eventually { first.releases == 1 })
     }
 
-    /// As many as the statistics have, once all is quiet.
+    /// As often as the statistics say, once all is quiet.
     @Test func `parking is told as often as it happens`() throws {
         let scheduler = try Observed(workers: 1, name: "parking-t")
         let log = Log()
-        // Asleep: past the call that would tell of it.
+        // Asleep, and so past the call that would report it.
         #expect(eventually { scheduler.parked == 1 })
         #expect(eventually { KernelThread.named("parking-t").count(where: \.isAsleep) == 1 })
         scheduler.observe(log)
@@ -233,7 +233,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
         #expect(eventually { done.value >= 1 && first.releases == 1 })
         try scheduler.run(10)
         scheduler.destroy()
-        #expect(second.releases == done.value)  // each call replaces, the first time the first
+        #expect(second.releases == done.value)  // each call replaced one observer
         #expect(first.late == 0)
         #expect(second.count(.workerStopped) == 3)
     }
@@ -266,7 +266,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
 
 extension Stress {
     @Suite(.inTurn) struct Observers {
-        /// Workers come, sleep, wake and go, as a program says: positive numbers resize, negative ones submit.
+        /// Workers start, sleep, wake and stop as a program says: positive numbers resize, negative ones submit.
         @Test func `each worker's events are those of its lives`() async {
             let steps = Generator<Int>.oneOf([.int(in: 1...5), .int(in: -20 ... -1)])
             await forAll(
@@ -288,8 +288,8 @@ extension Stress {
             }
         }
 
-        /// Threads replace the observer while workers call it: each is released once, after its last call, and
-        /// between two of them no event is lost or told twice.
+        /// Threads replace the observer while workers call it: each observer is released once, after its last call,
+        /// and at a replacement no event is lost or reported twice.
         @Test func `observers that are replaced are released once, after their last call`() throws {
             let scheduler = try Observed(workers: 2)
             let logs = concurrently(3) { thread -> [Log] in

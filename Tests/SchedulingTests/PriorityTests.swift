@@ -4,7 +4,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// Which operations began, in order.
+/// The operations that began, in order.
 private typealias Order = Locked<[String]>
 
 extension Order {
@@ -12,7 +12,7 @@ extension Order {
     var names: [String] { withLock { $0 } }
 }
 
-/// Holds the only worker until the gate is opened. `first` is called before.
+/// Calls `first` on the only worker, and then holds that worker until the gate is opened.
 private func hold(_ scheduler: Scheduler, _ first: @escaping @Sendable () -> Void = {}) throws -> Gate {
     let (isIn, gate) = (Gate(), Gate())
     try scheduler.submit {
@@ -24,7 +24,8 @@ private func hold(_ scheduler: Scheduler, _ first: @escaping @Sendable () -> Voi
     return gate
 }
 
-/// One worker, held by its first operation until `body` has submitted what it wants to. Returns when all of it has ended.
+/// One worker, held by its first operation until `body` has submitted its operations. Returns when all of them have
+/// ended.
 private func withHeldWorker(
     _ body: (Scheduler, CompletionCounter) throws -> Void
 ) throws {
@@ -38,7 +39,7 @@ private func withHeldWorker(
     try scheduler.shutdown()
 }
 
-/// The default and the background begin `count` times each, within 61 of the start and of each other.
+/// Default and background operations begin `count` times each, within 61 of the start and of each other.
 private func expectShares(of count: Int, in names: [String]) {
     for other in ["default", "background"] {
         let turns = names.indices.filter { names[$0] == other }
@@ -93,7 +94,7 @@ private func expectShares(of count: Int, in names: [String]) {
         expectShares(of: 100, in: order.names)
     }
 
-    /// Each fair turn comes after a row of high ones, however often long operations would have one.
+    /// Each fair turn comes after a row of high ones, however often long operations would get one.
     @Test func `others have their turns while long high operations wait`() throws {
         let order = Order([])
         try withHeldWorker { scheduler, counter in
@@ -111,7 +112,7 @@ private func expectShares(of count: Int, in names: [String]) {
         expectShares(of: 10, in: order.names)
     }
 
-    /// Long operations have a fair turn each: the background's share is counted, not timed.
+    /// Long operations get a fair turn each: the background's share is counted, not timed.
     @Test func `long operations are delayed by the background no more often`() throws {
         let order = Order([])
         try withHeldWorker { scheduler, counter in
@@ -175,7 +176,7 @@ private func expectShares(of count: Int, in names: [String]) {
                 return [own, await child]
             }.value
             #expect(seen.first == expected)
-            // A waiting task escalates another one, but never takes it down.
+            // A waiting task may raise the priority of another task, but never lowers it.
             #expect(seen.allSatisfy { $0 >= expected })
         }
     }
@@ -245,7 +246,7 @@ private func expectShares(of count: Int, in names: [String]) {
         let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
         let (ran, counter) = (Count(), try CompletionCounter())
         let gate = try hold(scheduler) {
-            // In its worker's deque.
+            // Into its worker's deque.
             for _ in 0..<10 { try? scheduler.submit(priority: priority, in: counter) { ran.add() } }
         }
         for _ in 0..<10 { try scheduler.submit(priority: priority, in: counter) { ran.add() } }
@@ -286,7 +287,7 @@ private func expectShares(of count: Int, in names: [String]) {
         }
     }
 
-    /// A worker that goes, and one that is replaced, leave nothing of any priority behind.
+    /// A worker that leaves, or is replaced, leaves no operations of any priority behind.
     @Test(arguments: Scheduler.Priority.allCases)
     func `operations in the deque of a worker that leaves or blocks are run`(priority: Scheduler.Priority)
         throws

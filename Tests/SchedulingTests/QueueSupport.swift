@@ -1,8 +1,8 @@
-// The deque and the inbox by themselves, for the tests of both: operations that carry numbers, and a look at
-// the memory in use.
+// Stand-alone deques and inboxes, for the tests of both: operations that carry numbers, and a measure of the memory in
+// use.
 //
-// An operation carries its number in three of its four words, each time in another form: so a slot that was
-// read half before and half after it was written shows, whatever the number.
+// An operation carries its number in three of its four words, in a different form in each, so that a torn read of a slot
+// shows, whatever the number.
 
 import CScheduler.Internals
 import Glibc
@@ -37,14 +37,14 @@ private func reading(room: Int, _ read: (UnsafeMutablePointer<csched_operation>)
     }
 }
 
-/// Makes the calling thread one that may steal and take, for the length of `body`.
+/// Registers the calling thread as a reader, which may steal and take, for the duration of `body`.
 func asReader<R>(_ body: () throws -> R) rethrows -> R {
     csched_reader_begin()
     defer { csched_reader_end() }
     return try body()
 }
 
-/// In one read section, for the length of `body`: nothing that is retired meanwhile is freed before its end.
+/// Runs `body` in one read section: nothing that is retired meanwhile is freed before its end.
 func whileReading<R>(_ body: () throws -> R) rethrows -> R {
     try asReader {
         csched_read_section_begin()
@@ -53,9 +53,9 @@ func whileReading<R>(_ body: () throws -> R) rethrows -> R {
     }
 }
 
-/// A deque alone.
+/// A stand-alone deque.
 final class TestDeque: @unchecked Sendable {
-    // Unchecked: which thread may call what is the contract that the tests keep.
+    // Unchecked: the tests keep to the contract of which thread may call what.
     private let deque = csched_test_deque_create()
 
     init(holding numbers: Range<Int> = 0..<0) {
@@ -93,7 +93,7 @@ final class TestDeque: @unchecked Sendable {
         }
     }
 
-    /// Owner. Pops one operation and notes it; false: none was there.
+    /// Owner. Pops one operation and notes it; false if there was none.
     @inline(__always)
     func popQuickly(into tally: Tally, as taker: Int) -> Bool {
         var operation = operation(carrying: 0)
@@ -111,21 +111,21 @@ final class TestDeque: @unchecked Sendable {
         }
     }
 
-    /// How many buffers were replaced and are not freed yet.
+    /// The number of buffers that were replaced and are not freed yet.
     var unreclaimed: Int { Int(csched_test_deque_unreclaimed(deque)) }
 
-    /// Waits until all is freed that deques and inboxes have retired.
+    /// Waits until everything that deques and inboxes have retired is freed.
     static func reclaim() { csched_test_reclaim_flush() }
 }
 
-/// An inbox alone.
+/// A stand-alone inbox.
 final class TestInbox: @unchecked Sendable {
     // Unchecked: as above.
     private let inbox = csched_test_inbox_create()
 
     deinit { csched_test_inbox_destroy(inbox) }
 
-    /// Owner. False: closed.
+    /// Owner. False if the inbox is closed.
     func append(_ numbers: Range<Int>) -> Bool {
         let operations = numbers.map(operation)
         return csched_test_inbox_append(inbox, operations, operations.count)
@@ -141,9 +141,9 @@ final class TestInbox: @unchecked Sendable {
     var isEmpty: Bool { csched_test_inbox_is_empty(inbox) }
 }
 
-/// The counts of takes, by taker and number: memory of its own for each taker, so that noting orders nothing.
+/// The counts of takes, by taker and number. Each taker has its own memory, so that noting orders nothing.
 final class Tally: @unchecked Sendable {
-    // Unchecked: each taker writes its own part, and reading comes after all have ended.
+    // Unchecked: each taker writes its own part, and reading happens after all takers have ended.
     private let times: UnsafeMutablePointer<UInt8>
     private let count: Int
     private let takers: Int
@@ -182,8 +182,8 @@ private let trim: (@convention(c) (Int) -> CInt)? = dlsym(nil, "malloc_trim").ma
     unsafeBitCast($0, to: (@convention(c) (Int) -> CInt).self)
 }
 
-/// The memory that the process has in use, in bytes. What the allocator has of free memory is given back before: one that
-/// was late to free much would have it still, if something small lies behind.
+/// The memory that the process has in use, in bytes. The allocator's free memory is returned to the system first: memory
+/// that is freed late would otherwise stay, if a small block lies behind it.
 func residentBytes() -> Int {
     _ = trim?(0)
     guard let file = fopen("/proc/self/statm", "re") else { return 0 }

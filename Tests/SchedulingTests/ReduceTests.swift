@@ -1,4 +1,4 @@
-// reduce: what a serial reduce answers, for whatever is associative.
+// reduce: the answer of a serial reduce, for any associative operation.
 
 import Glibc
 import PropertyTesting
@@ -7,7 +7,7 @@ import Scheduling
 import Testing
 
 @Suite(.inTurn) struct ReduceTests {
-    /// Concatenation is associative, and not commutative: an order that is not the elements' shows.
+    /// Concatenation is associative, and not commutative: any order but the elements' shows.
     @Test(arguments: [1, 3])
     func `elements are combined in their order`(workers: Int) async throws {
         try await withScheduler(.workers(workers)) { scheduler in

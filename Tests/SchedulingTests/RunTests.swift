@@ -1,5 +1,5 @@
-// run: the value, the errors and the place of a body that a task sends to a worker, and what a cancellation
-// and a shutdown leave of it.
+// run: the value, the errors and the thread of a body that a task sends to a worker, and the effects of a
+// cancellation and a shutdown.
 
 import Glibc
 import PropertyTesting
@@ -90,7 +90,7 @@ private enum Request { @TaskLocal static var id = 0 }
         }
     }
 
-    /// One worker: a wait that ran nothing of its own would need another one.
+    /// One worker: a wait that did not help would need another one.
     @Test func `a body may wait for operations of its own scheduler`() async throws {
         try await withScheduler(.workers(1)) { scheduler in
             let sum = try await scheduler.run {

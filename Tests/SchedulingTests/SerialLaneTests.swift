@@ -1,5 +1,4 @@
-// S9: a lane runs its operations one at a time, in the order of their submission, each after what the one
-// before wrote.
+// S9: a lane runs its operations one at a time, in the order of their submission, and each sees what its predecessor wrote.
 
 import CScheduler
 import Glibc
@@ -10,8 +9,7 @@ import Testing
 
 extension Stress {
     @Suite(.inTurn) struct Lanes {
-        /// The counter is plain memory: bodies at once are a data race under ThreadSanitizer, and lose
-        /// increments.
+        /// The counter is plain memory: concurrent bodies are a data race under ThreadSanitizer, and lose increments.
         @Test(arguments: [1, 2, 4])
         func `operations of many submitters run one at a time`(workers: Int) throws {
             try withScheduler(.workers(workers)) { scheduler in
@@ -65,7 +63,7 @@ extension Stress {
             }
         }
 
-        /// With one worker: an endless lane leaves room for others.
+        /// With one worker: an endless lane still lets other operations run.
         @Test func `a lane that never empties starves nobody`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 let lane = try SerialLane(on: scheduler)
@@ -83,8 +81,7 @@ extension Stress {
             }
         }
 
-        /// A turn ends after 64 operations with a drain that may be stolen, and may begin, before the turn has
-        /// ended.
+        /// A turn ends after 64 operations by submitting a drain, which may be stolen, and may begin, before the turn has ended.
         @Test(arguments: [1, 3], [2, 4])
         func `lanes of several turns lose nothing while their workers are held up`(lanes: Int, workers: Int)
             throws
@@ -116,7 +113,7 @@ extension Stress {
             }
         }
 
-        /// The owner of each lane's drain is stuck in an operation of it: the drains behind it are stolen.
+        /// The owner of each lane's drain is stuck in an operation of that lane: the drains behind it are stolen.
         @Test func `lanes of several turns, some of them stuck, run in order`() throws {
             try withScheduler(.workers(4)) { scheduler in
                 for _ in 0..<scaled(30) {
@@ -133,7 +130,7 @@ extension Stress {
                                     try lane.submit(in: counter) {
                                         if next[number] != index { outOfOrder.add() }
                                         next[number] = index + 1
-                                        // Two of them wait in their second turn for the end of all others.
+                                        // Two of them wait, in their second turn, for the end of all others.
                                         if number < 2 && index == 100 { gate.wait() }
                                         if number == 7 && index == each - 1 { gate.open() }
                                     }
@@ -148,7 +145,7 @@ extension Stress {
             }
         }
 
-        /// A process of its own, because its memory is asked for.
+        /// In its own process, because its memory is measured.
         @Test(.enabled(if: !isThreadSanitized && !isAddressSanitized))
         func `refused submissions to a lane leave no memory behind`() async {
             await #expect(processExitsWith: .success) { try refuseOften() }
@@ -258,8 +255,9 @@ extension Stress {
         #expect(runs.areExactlyOnce)
     }
 
-    /// The other lane's operation needs a spare worker, as nobody waits for the job that runs it. On a busy machine that one may
-    /// come early, and take what the wait would have run: then it is another thread's, which to drain the lane would block.
+    /// The other lane's operation needs a spare worker, because the job that runs it is not what the wait is for. On a busy
+    /// machine that worker may start early, and take the operation that the wait would have run: then it is on another thread,
+    /// where draining the lane would block.
     @Test func `what runs inside a lane's operation, because that waits, is not of the lane`() throws {
         try withScheduler(.init(workers: 1)) { scheduler in
             let lane = try SerialLane(on: scheduler)

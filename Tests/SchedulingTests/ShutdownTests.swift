@@ -7,7 +7,7 @@ import Scheduling
 import PropertyTestingSupport
 import Testing
 
-/// The fate of the closures that were submitted, seen from outside.
+/// The fate of the submitted closures, seen from outside.
 private final class Ledger: Sendable {
     let offered = Count()
     let accepted = Count()
@@ -105,7 +105,7 @@ extension Stress {
             }
         }
 
-        /// While the body waits, all workers sleep: that is not the end.
+        /// While the body waits, all workers sleep, which does not mean that the scheduler has drained.
         @Test func `a drain keeps its workers while a body waits`() throws {
             let name = "meets-t"
             for _ in 0..<scaled(30) {
@@ -163,7 +163,7 @@ extension Stress {
                 started.open()
                 outside.wait()
                 do {
-                    // The thread of the shutdown may be late.
+                    // The thread that shuts down may be late.
                     guard try eventually({ try isCancelled() }) else { return }
                     for _ in 0..<10 where try isCancelled() { cancelled.add() }
                 } catch { Issue.record(error) }
@@ -183,7 +183,7 @@ extension Stress {
             #expect(scheduler.statistics.cancelled == 11)
         }
 
-        /// Not at the end of the piece: a piece may be long.
+        /// Not only at the end of a piece, which may be long.
         @Test(arguments: [1, 2])
         func `a cancelled range stops after the indices that run`(workers: Int) throws {
             let scheduler = try Scheduler(.init(workers: workers, spareWorkers: 0))
@@ -208,7 +208,7 @@ extension Stress {
                 if thread == 0 {
                     do { try scheduler.shutdown(.cancelPending) } catch { Issue.record(error) }
                 } else {
-                    // Closed: the policy stands since before.
+                    // Closed, so the policy is already set.
                     _ = eventually { code { try scheduler.submit {} } == .closed }
                     gate.open()
                 }
@@ -260,7 +260,7 @@ extension Stress {
                 case 0: do { try scheduler.shutdown(.cancelPending) } catch { Issue.record(error) }
                 case 1: counter.wait()
                 default:
-                    // Closed: the policy stands since before.
+                    // Closed, so the policy is already set.
                     _ = eventually { code { try scheduler.submit {} } == .closed }
                     gate.open()
                 }

@@ -1,4 +1,4 @@
-// How many workers are automatic: the quota of the cgroups (v2, v1), the affinity mask, the environment.
+// The automatic number of workers: the quota of the cgroups (v2, v1), the affinity mask, the environment.
 
 import CScheduler
 import CScheduler.Internals
@@ -9,7 +9,7 @@ import Testing
 
 private let unlimited = UInt32.max
 
-/// A folder that goes, with all that is in it, when the last reference goes: a stand-in for /sys/fs/cgroup.
+/// A folder that is removed, with its contents, when this object is deallocated: a stand-in for /sys/fs/cgroup.
 private final class Folder: Sendable {
     let path: String
 
@@ -26,7 +26,7 @@ private final class Folder: Sendable {
         _ = Glibc.remove(path)
     }
 
-    /// Writes a file, and makes the folders it lies in.
+    /// Writes a file, and creates the folders that it lies in.
     func write(_ bytes: [UInt8], to name: String) throws {
         var folder = path
         for part in name.split(separator: "/").dropLast() {
@@ -40,7 +40,7 @@ private final class Folder: Sendable {
 
     func write(_ text: String, to name: String) throws { try write(Array(text.utf8), to: name) }
 
-    /// Returns the quota of a process of these memberships.
+    /// Returns the quota of a process with these memberships.
     func quota(membership: String) throws -> UInt32 {
         try write(membership, to: "membership")
         return csched_sizing_quota(path + "/membership", path)
@@ -86,7 +86,7 @@ private func bindToOneCPU() -> Bool {
 }
 
 @Suite(.inTurn) struct SizingTests {
-    /// The tightest group between our own and the root counts; those below it do not.
+    /// The tightest group between the process's own and the root counts; groups below its own do not.
     @Test func `version 2: the tightest group on the way to the root decides`() async {
         await forAll(hierarchies, cases: scaled(100)) { levels in
             let folder = try Folder()
@@ -116,7 +116,7 @@ private func bindToOneCPU() -> Bool {
             }
             let own = group(levels.count - 1)
             let path = own.isEmpty ? "/" : own
-            // Names that contain "cpu" and are other controllers.
+            // The names of other controllers, which contain "cpu".
             for other in ["cpuset", "cpuacct", "xcpu"] {
                 try folder.write("1\n", to: other + own + "/cpu.cfs_quota_us")
                 try folder.write("100000\n", to: other + own + "/cpu.cfs_period_us")
@@ -167,7 +167,7 @@ private func bindToOneCPU() -> Bool {
         #expect(csched_sizing_parse_quota("99999999999999999999999", "100000") == unlimited)
     }
 
-    /// Nothing is to be trusted in these files: the answer is a number of CPUs whatever they hold.
+    /// The files are not trusted: the answer is a number of CPUs, whatever they contain.
     @Test func `files of any content give at least one CPU`() async {
         let bytes = Generator<UInt8>.oneOf([
             .element(of: Array("0123456789:/,- \nmaxcpug".utf8)),
@@ -214,7 +214,7 @@ private func bindToOneCPU() -> Bool {
         #expect(try folder.quota(membership: "0::/\n") == unlimited)
     }
 
-    /// In a process of its own, whose affinity mask is narrowed.
+    /// In its own process, whose affinity mask is narrowed.
     @Test func `the affinity mask bounds the number of workers`() async {
         await #expect(processExitsWith: .success) {
             unsetenv("CSCHED_WORKERS")
@@ -231,7 +231,7 @@ private func bindToOneCPU() -> Bool {
         }
     }
 
-    /// In a process of its own, whose environment is written.
+    /// In its own process, whose environment is written.
     @Test func `the environment is a whole number between 1 and 256, or is not used`() async {
         await #expect(processExitsWith: .success) {
             var automatic: UInt32 = 0

@@ -1,6 +1,6 @@
-// Lock-freedom, seen from outside: a thread that is stopped anywhere in a submission holds up nobody else's
-// operations. A signal stops it, in a handler that waits to be told to go on; a process of its own, because
-// signals belong to processes.
+// Lock-freedom, seen from outside: a thread that is stopped anywhere in a submission does not hold up the operations
+// of other threads. A signal stops it, in a handler that waits until it may continue. The test has its own process,
+// because signals belong to processes.
 
 import CScheduler
 import Glibc
@@ -32,7 +32,7 @@ extension Stress {
 nonisolated(unsafe) private var stopped: Int32 = -1
 nonisolated(unsafe) private var goOn: Int32 = -1
 
-/// The state that the stopped thread and its controller share. C operations and no closures: a closure's memory comes
+/// The state that the stopped thread and its controller share. C operations instead of closures: a closure's memory comes
 /// from malloc, whose locks a stopped thread may hold.
 private final class Shared: Sendable {
     nonisolated(unsafe) let scheduler: OpaquePointer
@@ -71,7 +71,8 @@ private func submitUntilStopped(_ shared: Shared, _ runs: UnsafeMutableRawPointe
         }
         precondition(csched_completion_wait(shared.counter, 20_000_000_000) == .completed)
     }
-    // Before the first stop: Swift's runtime makes the metadata of what is used here under a lock of the process.
+    // Before the first stop, because Swift's runtime creates the metadata of the types used here under a process-wide
+    // lock.
     submitMany()
     shared.thread.store(UInt(pthread_self()), ordering: .releasing)
     while !shared.stop.load(ordering: .relaxed) { submitMany() }
@@ -114,7 +115,7 @@ private func stopSubmitter(workers: UInt32, rounds: Int) throws {
     var stoppedInside = 0
     var submitted = 0
     while stoppedInside < rounds {
-        // A signal that comes while the thread waits for its operations proves nothing.
+        // A signal that arrives while the thread waits for its operations proves nothing.
         while !shared.isInside.load(ordering: .relaxed) { sched_yield() }
         for _ in 0..<Int.random(in: 0...100) { _ = csched_completion_outstanding(ours) }
         try #require(pthread_kill(thread, SIGUSR1) == 0)

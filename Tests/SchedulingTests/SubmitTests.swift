@@ -1,4 +1,4 @@
-// Submissions that need no `try`, and a counter's completion by the name that has one meaning everywhere.
+// Submissions without `try`, and a counter's `completed()`, a name that means the same everywhere.
 
 import Glibc
 import PropertyTesting
@@ -21,7 +21,7 @@ import Testing
         #expect(ranThere)
     }
 
-    /// In a process of its own, which forks: the child's copies of the schedulers are closed.
+    /// In its own process, which forks: the child's copies of the schedulers are closed.
     @Test(.enabled(if: !isThreadSanitized))
     func `a forked child cannot submit to the shared scheduler, and says so`() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -1,5 +1,5 @@
-// Helpers shared by the tests of this module: sizes, counts that threads may touch, and questions to the kernel
-// about threads.
+// Helpers shared by the tests of this module: sizes, thread-safe counts, and queries to the kernel about
+// threads.
 
 import CScheduler
 import Glibc
@@ -9,8 +9,8 @@ import Scheduling
 import Synchronization
 import Testing
 
-/// Everything that loads the machine, takes time or counts what the process has: one after the other. A test
-/// that hangs ends the process.
+/// Everything that loads the machine, takes time or counts the process's resources, one test after another. A
+/// test that hangs ends the process.
 @Suite(.inTurn, .serialized, .watched(stressLimit)) enum Stress {}
 
 /// Stress sizes grow and shrink with `STRESS_SCALE` of the environment.
@@ -20,7 +20,7 @@ let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString
 let stressLimit: Duration =
     .seconds(60) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 5 : 1)
 
-/// ThreadSanitizer gives up in forked children, keeps memory of its own, and is slow.
+/// ThreadSanitizer gives up in forked children, keeps its own memory, and is slow.
 let isThreadSanitized = dlsym(nil, "__tsan_init") != nil
 
 /// AddressSanitizer keeps freed memory, and its malloc takes locks, in which a thread may be stopped.
@@ -48,7 +48,7 @@ final class Runs: Sendable {
 
     init(_ count: Int) { counts = (0..<count).map { _ in Count() } }
 
-    /// Returns how often with this time.
+    /// Returns the number of runs, including this one.
     @discardableResult
     func note(_ index: Int) -> Int { counts[index].add() }
 
@@ -58,14 +58,14 @@ final class Runs: Sendable {
     var areAtMostOnce: Bool { counts.allSatisfy { $0.value <= 1 } }
 }
 
-/// Counts when it goes: captured by a closure, it tells that the closure was released.
+/// Counts its deallocation: captured by a closure, it shows that the closure was released.
 final class Token: Sendable {
     private let released: Count
     init(_ released: Count) { self.released = released }
     deinit { released.add() }
 }
 
-/// Polls, for conditions of which no event tells: the scheduler's counts and the kernel's view of a thread.
+/// Polls, for conditions that no event reports: the scheduler's counts and the kernel's view of a thread.
 func eventually(within limit: Duration = .seconds(20), _ condition: () throws -> Bool) rethrows -> Bool {
     let end = ContinuousClock.now + limit
     while try !condition() {
@@ -80,8 +80,8 @@ func yieldOften(_ times: Int = 500) {
     for _ in 0..<times { sched_yield() }
 }
 
-/// Runs `body` while the threads whose names begin with `prefix` are held up again and again, wherever they are:
-/// what takes a thread that is preempted between two instructions does not wait for the kernel to do it.
+/// Runs `body` while the threads whose names begin with `prefix` are held up again and again, wherever they are.
+/// So a failure that needs a preemption between two instructions need not wait for the kernel.
 ///
 /// - Throws: what `body` throws.
 func disturbing(_ prefix: String, _ body: () throws -> Void) throws {
@@ -115,7 +115,7 @@ private final class Disturber: Sendable {
             nanosleep(&moment, nil)
             errno = before
         }
-        // Stays: a signal may arrive late.
+        // The handler stays, because a signal may arrive late.
         try #require(sigaction(SIGPROF, &action, nil) == 0)
         wanted.add()
     }
@@ -125,7 +125,7 @@ private final class Disturber: Sendable {
             let threads = KernelThread.named(prefix)
             for _ in 0..<8 {
                 for thread in threads where wanted.value > 0 && send(getpid(), thread.id, SIGPROF) == 0 {
-                    // Longer than the moment, on average: the thread has to get on.
+                    // Longer than the handler's sleep, on average, so that the thread makes progress.
                     usleep(UInt32.random(in: 0...(1000 / UInt32(threads.count))))
                 }
             }
@@ -140,7 +140,7 @@ private final class Disturber: Sendable {
     }
 }
 
-/// Makes the calling thread one of those that `disturbing(_:_:)` holds up.
+/// Adds the calling thread to those that `disturbing(_:_:)` holds up.
 func takePart(in prefix: String) {
     var signals = sigset_t()
     sigemptyset(&signals)
@@ -150,7 +150,7 @@ func takePart(in prefix: String) {
     nameThisThread(prefix)
 }
 
-/// How many bytes malloc has given out: exact, while the kernel sees pages.
+/// The number of bytes that malloc has handed out: exact, whereas the kernel sees pages.
 func memoryInUse() throws -> Int {
     // The module Glibc has no <malloc.h>.
     typealias Report = @convention(c) (Int32, UnsafeMutablePointer<FILE>) -> Int32
@@ -176,7 +176,7 @@ func memoryInUse() throws -> Int {
 struct KernelThread {
     let id: Int32
 
-    /// The threads of this process whose names begin with `prefix`, but for the watch of a scheduler.
+    /// The threads of this process whose names begin with `prefix`, except for the watch of a scheduler.
     static func named(_ prefix: String) -> [KernelThread] {
         all().filter { $0.name.hasPrefix(prefix) && !$0.name.hasSuffix("-watch") }
     }
@@ -202,7 +202,7 @@ struct KernelThread {
         return KernelThread(id: Int32(text.split(separator: "/").last ?? "") ?? 0)
     }
 
-    /// How often the thread gave its CPU up by itself; nil when the thread has ended.
+    /// The number of times the thread gave up its CPU voluntarily; nil when the thread has ended.
     var voluntarySwitches: Int? {
         contents(of: "/proc/self/task/\(id)/status")?
             .split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
@@ -217,7 +217,7 @@ struct KernelThread {
 }
 
 extension Scheduler.Configuration {
-    /// With workers that nobody replaces, however long a test holds them.
+    /// Workers that are not replaced, however long a test holds them.
     static func workers(_ count: Int) -> Self { Self(workers: count, spareWorkers: 0) }
 }
 

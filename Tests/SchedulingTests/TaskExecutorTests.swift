@@ -16,7 +16,7 @@ private actor Account {
 
     func add(_ amount: Int) { balance += amount }
 
-    /// A suspension in the middle lets others in, on the same lane.
+    /// A suspension in the middle lets other calls in, on the same lane.
     func addSlowly(_ amount: Int) async {
         await Task.yield()
         balance += amount

@@ -1,5 +1,5 @@
-// Timers: each operation is submitted once, not too early, or cancelled; what repeats runs alone; a shutdown ends
-// them all; and a million of them cost memory only while they are pending.
+// Timers: each operation is submitted once, not too early, or cancelled; a repeating operation does not overlap
+// itself; a shutdown ends them all; and a million of them cost memory only while they are pending.
 
 import Glibc
 import PropertyTesting
@@ -172,7 +172,8 @@ import Testing
             #expect(enough.wait(timeout: .seconds(20)))
             ticks.cancel()
             let times = runs.withLock { $0 }
-            // At every other time, or later: 80 ms, less what the first was late. At each time it would be 56.
+            // At every second tick, or later: 80 ms, less the delay of the first run. At every tick it would be
+            // 56 ms.
             #expect(times[4] - times[0] >= .milliseconds(70))
         }
     }
@@ -395,8 +396,8 @@ extension Stress {
             }
         }
 
-        /// The thread of the timers sleeps, falls asleep, and rises: whatever it does, it is told of a timer
-        /// that is due earlier.
+        /// Whether the timers' thread is asleep, falling asleep or waking up, it is notified of a timer that is
+        /// due earlier.
         @Test func `timers at random distances fire`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 let far = try scheduler.submit(after: .seconds(10_000)) {}
@@ -410,7 +411,7 @@ extension Stress {
             }
         }
 
-        /// T4: nobody wakes up while nothing is due.
+        /// T4: no thread wakes up while nothing is due.
         @Test func `the thread of the timers sleeps while nothing is due`() throws {
             let name = "timer-i"
             try withScheduler(.init(workers: 1, name: name)) { scheduler in

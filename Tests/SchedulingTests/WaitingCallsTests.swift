@@ -4,8 +4,8 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// Every call of this module that blocks until something has run on a scheduler. Those of operations and commands are
-/// tested in the same way beside them.
+/// Every call of this module that blocks until something has run on a scheduler. The calls of operations and commands
+/// have similar tests in their own modules.
 private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case wait, waitWithLimit, waitHelpingNobody
     case forEachIndex, forEachIndexInContext, forEachElement, forEachChunk, map, reduce, reduceInto
@@ -107,7 +107,8 @@ extension Stress {
             }
         }
 
-        /// One waits for what another thread does, and as many as there are workers wait for that one.
+        /// One operation waits for what another thread does, and as many operations as there are workers wait for that
+        /// one.
         @Test(arguments: WaitingCall.allCases, [1, 2, 4])
         fileprivate func `waits that are no cycle end`(call: WaitingCall, workers: Int) throws {
             try withScheduler(.init(workers: workers)) { scheduler in

@@ -6,7 +6,7 @@ import Scheduling
 import PropertyTestingSupport
 import Testing
 
-/// How many are inside at once, and the most there ever were.
+/// The number of bodies inside at once, and its maximum.
 private final class Gauge: Sendable {
     private let inside = Count()
     private let highest = Count()
@@ -114,7 +114,7 @@ extension Stress {
             }
         }
 
-        /// Its body is the scheduler's only one; what it leaves in its queue is run by those who stay.
+        /// Its body is the scheduler's only one; the workers that stay run what it leaves in its queue.
         @Test func `a worker that leaves hands over what waits in its queue`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 let started = Gate()
@@ -139,7 +139,7 @@ extension Stress {
             }
         }
 
-        /// The worker that leaves finds the scheduler closed, and so it stays and runs its queue by itself.
+        /// The worker that leaves finds the scheduler closed, so it stays, and runs its queue by itself.
         @Test func `what a worker pushed runs on a worker, though it leaves a scheduler that is closed`()
             throws
         {
@@ -160,7 +160,7 @@ extension Stress {
                 }
                 for _ in 0..<2 {
                     try scheduler.submit {
-                        // The highest index leaves.
+                        // The worker with the highest index leaves.
                         let stays = KernelThread.named(name + "-0").contains {
                             $0.id == KernelThread.current.id
                         }

@@ -1,6 +1,6 @@
-// ContextOfTests.swift - the testing library runs tests with task-local values of its own, so that each operation would have a
-// context, and be none of the plain ones that most are. So these values are disregarded; with OPERATIONS_CONTEXT in the
-// environment they are not.
+// ContextOfTests.swift - the testing library runs tests with its own task-local values. So each operation would have a
+// context, and would not be a plain one, as most operations are. These values are therefore disregarded, unless
+// OPERATIONS_CONTEXT is in the environment.
 
 import Glibc
 

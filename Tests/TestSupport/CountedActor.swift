@@ -1,17 +1,17 @@
-// CountedActor.swift - how often code leaves its actor, and comes back: each time is a job of the actor's executor.
+// CountedActor.swift - counts the jobs of an actor's executor: one each time code leaves the actor and comes back.
 
 import Dispatch
 import Synchronization
 
-/// Counts the jobs that it is given, and has a queue run them.
+/// Counts its jobs, and runs them on a queue.
 public final class CountingExecutor: SerialExecutor {
     private let queue = DispatchQueue(label: "counted")
     private let count = Atomic(0)
 
-    /// How many it was given.
+    /// The number of jobs so far.
     public var jobs: Int { count.load(ordering: .relaxed) }
 
-    /// Counts it.
+    /// Counts a job, and runs it on the queue.
     public func enqueue(_ job: consuming ExecutorJob) {
         count.add(1, ordering: .relaxed)
         let job = UnownedJob(job)
@@ -19,17 +19,17 @@ public final class CountingExecutor: SerialExecutor {
     }
 }
 
-/// Counts how often what runs on it comes back.
+/// Counts how often the code that runs on it comes back.
 public actor CountedActor {
-    /// Has the count.
+    /// The executor, which holds the count.
     public nonisolated let executor = CountingExecutor()
-    /// That of the actor.
+    /// The executor of the actor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// One with an executor of its own.
+    /// Creates an actor with its own executor.
     public init() {}
 
-    /// - Returns: how many jobs more it took.
+    /// - Returns: the number of jobs that `body` took.
     public func jobs(of body: nonisolated(nonsending) () async throws -> Void) async rethrows -> Int {
         let before = executor.jobs
         try await body()

@@ -1,7 +1,7 @@
-// LeavesNothing.swift - after each test, nothing of what the modules count is left in this process.
+// LeavesNothing.swift - after each test, no instances that the modules count are left in this process.
 //
-// It is counted for the whole process, so this is looked at only where one test runs at a time: in a debug build, by
-// `Scripts/census`, which sets CENSUS to the file that is to hold the names of the tests that were looked at.
+// Instances are counted for the whole process, so the check runs only where one test runs at a time: in a debug build, under
+// `Scripts/census`, which sets CENSUS to the file for the names of the tests that were checked.
 
 import CompositeOperations
 import CompositeOperationsBasics
@@ -34,7 +34,7 @@ package struct LeavesNothingTrait: SuiteTrait, TestTrait, TestScoping {
         #endif
     }
 
-    /// Else each call that a test has refused is a line.
+    /// Otherwise each refused call of a test would print a line.
     private static let diagnosticsAreOff: Void = Diagnostics.onReport(nil)
 
     #if DEBUG
@@ -42,7 +42,7 @@ package struct LeavesNothingTrait: SuiteTrait, TestTrait, TestScoping {
         /// The leftovers of earlier tests, already reported.
         private static let known = Locked<[String: Int]>([:])
 
-        /// Returns the instances left behind. Objects that the test held go with its frame; objects held by others go a moment later.
+        /// Returns the instances left behind. Objects that the test held are released with its frame; other objects, a moment later.
         private static func leftovers() async -> [String] {
             let known = known.withLock { $0 }
             let end = ContinuousClock.now + .seconds(5)
@@ -70,6 +70,6 @@ package struct LeavesNothingTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == LeavesNothingTrait {
-    /// Nothing that is counted is left after each test of the suite.
+    /// Checks that no counted instance is left after any test of the suite.
     package static var leavesNothing: Self { LeavesNothingTrait() }
 }

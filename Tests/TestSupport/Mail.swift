@@ -1,8 +1,9 @@
-// Mail.swift - what a block hands to the test that waits for it.
+// Mail.swift - messages from a block to the test that waits for them.
 
 import PropertyTesting
 
-/// A mailbox: one side sends letters; the other waits for them, even if it is cancelled, and gets them in the order of sending.
+/// A mailbox: one side sends letters; the other waits for them, even when it is cancelled, and gets them in the order of
+/// sending.
 package final class Mail<Letter: Sendable>: Sendable {
     private struct State {
         var letters: [Letter] = []

@@ -11,7 +11,7 @@ package func startSmallThread(_ body: @escaping @Sendable () -> Void) -> pthread
     startThread(for: "startSmallThread", stackSize: smallStack, body)
 }
 
-/// Calls `body` on a thread of its own, with a small stack.
+/// Calls `body` on a separate thread, with a small stack.
 package func onSmallStack<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
     await withCheckedContinuation { continuation in
         pthread_detach(startSmallThread { continuation.resume(returning: body()) })

@@ -1,9 +1,9 @@
-// ToldFailures.swift - what this process is told of failures that nobody has looked at.
+// ToldFailures.swift - the reports that this process gets of failures that nobody has looked at.
 
 import CompositeOperations
 import Scheduling
 
-/// The sentences of diagnostics from now on. For the process of an exit test: there is one listener.
+/// The diagnostics reported from now on. For the process of an exit test, because there is only one listener.
 package struct ToldFailures: Sendable {
     private let told = Log<String>()
 
@@ -11,9 +11,9 @@ package struct ToldFailures: Sendable {
 
     package var count: Int { told.entries.count }
 
-    /// Waits until there are as many as there are to be, and as long as those that were to be told before may take.
+    /// Waits until the expected number of reports has arrived, and then as long as earlier reports may take.
     ///
-    /// - Returns: whether it was told of these failures, each once, and of nothing else.
+    /// - Returns: whether exactly these failures were reported, each once.
     package func areOf(_ subjects: [String], _ error: any Error) async throws -> Bool {
         guard await eventually({ told.entries.count >= subjects.count }) else { return false }
         try await Scheduler.shared.forEach(0..<1_000) { _ in }

@@ -1,4 +1,4 @@
-// Tools.swift - what the tests of several modules share: sizes, limits, logs, counts, and waits for what no event tells of.
+// Tools.swift - helpers shared by the tests of several modules: sizes, limits, logs, counts, and polling.
 
 package import Dispatch
 import Glibc
@@ -16,11 +16,11 @@ package let isSanitized = isThreadSanitized || isAddressSanitized
 /// How long a case of a test may take: many times of what it takes on a busy machine.
 package let testLimit: Duration = .seconds(240) * max(1, stressScale) * (isSanitized ? 2 : 1)
 
-/// Ends this process by what `body` returns, when all that `body` made is gone: an optimised build lets go of nothing
-/// before `exit`, and LeakSanitizer reports that.
+/// Ends this process with the status that `body` returns, after everything that `body` made is released: an optimised build
+/// releases nothing before `exit`, and LeakSanitizer reports that.
 package func exit(_ body: () async -> Int32) async -> Never { Glibc.exit(await body()) }
 
-/// For code that blocks its thread: it must not take those that other tests need.
+/// For code that blocks its thread: it must not take the threads that other tests need.
 package let elsewhere = DispatchQueue(label: "elsewhere", attributes: .concurrent)
 
 /// A log of events, in order.
@@ -38,7 +38,7 @@ package final class Log<Entry: Sendable>: Sendable {
         }
     }
 
-    /// For entries that refer to the log: they are released under no lock.
+    /// For entries that refer to the log: they are released outside the lock.
     package func removeAll() { withExtendedLifetime(take()) {} }
 }
 
@@ -54,21 +54,21 @@ package final class Count: Sendable {
     }
 }
 
-/// Counts when it goes: captured by a closure, it tells that the closure was released.
+/// Counts its deallocation: captured by a closure, it shows that the closure was released.
 package final class Token: Sendable {
     private let released: Count
     package init(_ released: Count) { self.released = released }
     deinit { released.add() }
 }
 
-/// The processor's time that the calling thread has had, in nanoseconds.
+/// The CPU time of the calling thread, in nanoseconds.
 package func threadTime() -> Int {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
     return time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Waits until a condition holds that no event tells of; for what another thread is about to do.
+/// Waits until a condition holds that no event reports, such as what another thread is about to do.
 package func eventually(
     within limit: Duration = testLimit * 0.75, isolation: isolated (any Actor)? = #isolation,
     _ condition: () throws -> Bool
@@ -77,7 +77,8 @@ package func eventually(
     var looks = 0
     while try !condition() {
         if ContinuousClock.now > end { return false }
-        // As a rule it is so in a moment. Who looks for longer must not keep the processors from what it waits for.
+        // Usually the condition holds in a moment. A longer poll must not keep the processors from the work that it waits
+        // for.
         looks += 1
         if looks < 50 { await Task.yield() } else { try? await Task.sleep(for: .microseconds(200)) }
     }

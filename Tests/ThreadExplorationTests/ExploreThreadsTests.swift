@@ -4,7 +4,7 @@ import PropertyTesting
 import Testing
 import ThreadExploration
 
-/// The issue that an exploration records; nil: the program holds.
+/// The issue that an exploration records; nil if the program holds.
 private func failure(of program: explorer_program, replay: String? = nil) -> String? {
     let messages = Locked([String]())
     withKnownIssue(isIntermittent: true) {
@@ -100,7 +100,7 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
 
     @Test func `a schedule that needs one departure is told with one`() throws {
         #expect(try #require(failure(of: counter_without_a_mutex)).contains("schedule with 1 departure:"))
-        // The search finds one with two first.
+        // The search first finds a schedule with two departures.
         #expect(try #require(failure(of: nodes_that_come_back)).contains("schedule with 1 departure:"))
     }
 

@@ -1,4 +1,4 @@
-// The closures, each by both of its names.
+// The closures, each under both of its names.
 
 import CompositeOperationsTestSupport
 import PropertyTestingSupport

@@ -1,4 +1,4 @@
-// A model as programs have it that were written in Swift 4 or 5: hooks, backups made by hand, an optional context.
+// A model as in programs written in Swift 4 or 5: hooks, backups made by hand, an optional context.
 
 import Transactions
 

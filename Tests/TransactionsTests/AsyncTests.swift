@@ -1,4 +1,4 @@
-// Transactions across suspensions, and those who wait for them: row 37, X7, Q13, Q16.
+// Transactions across suspensions, and the callers that wait for them: row 37, X7, Q13, Q16.
 
 import CompositeOperationsTestSupport
 import Glibc
@@ -12,7 +12,7 @@ import Testing
     static let shared = Home()
 }
 
-/// Opens once, for tasks.
+/// A one-shot gate for tasks.
 @Home final class Signal {
     private var isOpen = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -38,7 +38,7 @@ import Testing
     let root = Logged(root: "root")
     var tree: Tree { root.transactionContext.tree! }
 
-    /// Until so many wait for the tree.
+    /// Waits until `count` callers wait for the tree.
     func waiting(_ count: Int) async {
         while tree.line.count != count { await Task.yield() }
     }
@@ -101,7 +101,8 @@ import Testing
         #expect(root.number == 0 && !root.transactionIsActive)
     }
 
-    /// The first child ends its savepoint, well or not, while that of the second is open; then the second ends, well or not.
+    /// The first child ends its savepoint, with an error or not, while the second child's is open; then the second ends,
+    /// with an error or not.
     @Test(.promises("X6"), arguments: [true, false], [true, false])
     func `X6: savepoints of two child tasks that interleave take the whole transaction back`(
         firstThrows: Bool, secondThrows: Bool
@@ -131,7 +132,7 @@ import Testing
                     await isOver.opened()
                 }
                 await first.value
-                // Nobody sets another one.
+                // No other savepoint can be set.
                 var hasRun = false
                 #expect(
                     fault { try root.transaction(nesting: .savepoint) { hasRun = true } }
@@ -149,7 +150,7 @@ import Testing
             #expect((faults.errors[index] as? TransactionFault == .savepointsInterleave) == !isThrown)
         }
         #expect(root.number == 0 && !root.transactionIsActive)
-        // The next one knows nothing of it.
+        // The next transaction is not affected.
         #expect(
             thrown { try root.transaction { try root.transaction(nesting: .savepoint) { root.number = 5 } } }
                 == nil)
@@ -258,7 +259,7 @@ import Testing
         let second = Task { @Home in try await root.withTransaction { root.list.append(2) } }
         await waiting(2)
         try root.commitTransaction()
-        // The first is woken, and has not run yet.
+        // The first waiter has been woken, but has not run yet.
         try root.beginTransaction()
         root.list.append(0)
         await Task.yield()
@@ -379,7 +380,7 @@ import Testing
     }
 
     @Test(.promises("X7")) func `X7: to wait and to leave takes the same time, however many wait`() {
-        /// The thread's: others are at work, too.
+        /// The CPU time of the thread, because other threads run, too.
         func now() -> Double {
             var time = timespec()
             clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -476,7 +477,7 @@ import Testing
             try await root.withTransaction(waiting: .atMost(.milliseconds(1))) {}
         }
         #expect(tree.line.count == 0 && root.transactionIsActive)
-        // Another task may be waited for.
+        // Waiting for another task is allowed.
         let other = Task { @Home in try await root.withTransaction { root.number += 1 } }
         await waiting(1)
         try root.commitTransaction()
@@ -484,7 +485,7 @@ import Testing
         #expect(root.number == 1)
     }
 
-    /// Each opens a tree and then wants the next one's.
+    /// Each task opens a tree, and then wants the tree of the next task.
     private func circle(_ count: Int, limited: Bool = false) async -> [Result<Void, any Error>] {
         let roots = (0..<count).map { Logged(root: "\($0)") }
         let areOpen = (0..<count).map { _ in Signal() }
@@ -523,7 +524,7 @@ import Testing
     @Test(.promises("X7")) func `X7: who has waited is waited for no more`() async throws {
         let other = Logged(root: "other")
         let otherTree = other.transactionContext.tree!
-        // One has the first tree and waits for the other; later it is the other way round.
+        // A task has the first tree and waits for the other; later, conversely.
         for (held, wanted) in [(root, other), (other, root)] {
             let goOn = Signal()
             let holder = Task { @Home in try await wanted.withTransaction { await goOn.opened() } }
@@ -547,7 +548,7 @@ import Testing
             try await root.withTransaction {
                 isOpen.open()
                 while other.transactionContext.tree!.line.count != 1 { await Task.yield() }
-                // The one before it waits for this one's tree, too.
+                // The call before it in the line waits for this task's tree, too.
                 await #expect(throws: TransactionFault.deadlock) { try await other.withTransaction {} }
             }
         }

@@ -37,7 +37,7 @@ private actor Bank {
         }
     }
 
-    /// The same, with both trees from the beginning.
+    /// The same, with both trees held from the beginning.
     func moveJointly(fromLeft isLeft: Bool) async throws {
         try await withJointTransaction(over: [tree(isLeft), tree(!isLeft)]) {
             tree(isLeft).number -= 1
@@ -151,7 +151,7 @@ private actor Bank {
         await explore(departures: 2) {
             let bank = Bank()
             async let one: Void = bank.add(1)
-            // Far off on the real clock, which is read, too; to the explorer a moment like any other.
+            // Far off on the real clock, which is read, too; for the explorer, a moment like any other.
             async let two = thrown { try await bank.add(2, waiting: .atMost(.seconds(3_600))) }
             _ = try await one
             let error = await two

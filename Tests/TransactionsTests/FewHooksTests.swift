@@ -1,5 +1,5 @@
-// A transaction goes only where hooks are, and that makes no difference: members of classes with few hooks against members
-// of one class that has them all, in the same random trees, with the same random calls.
+// A transaction visits only members with hooks, and that makes no difference: members of classes with few hooks against
+// members of one class that has them all, in the same random trees, with the same random calls.
 
 import CompositeOperationsTestSupport
 import PropertyTesting
@@ -8,10 +8,10 @@ import Testing
 
 @testable import Transactions
 
-/// Tells what a hook does, and writes down that it was called.
+/// Decides what a hook does, and records its call.
 private final class Story {
     let seed: UInt64
-    /// Which class a member has, or would have.
+    /// The hooks of the classes that members have, or would have.
     let masks: [Hooks]
     var trace: [String] = []
     var members: [any Told] = []
@@ -67,7 +67,7 @@ private final class Story {
     private func write(to member: any Told, _ more: Int) {
         let context = member.transactionContext
         guard let tree = context.tree else { return }
-        // To write to it would stop the process.
+        // Writing to an ended member would stop the process.
         if tree.run.hasEnded(context) { trace.append("\(member.id) has ended") } else { member.value += more }
     }
 
@@ -230,7 +230,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         }
     }
 
-    /// Of this test alone: what is known of a class is known for good.
+    /// For this test alone, because what is learned of a class is kept for good.
     private final class Unseen: TransactableDefaults, LoggedTransactable {
         @Transacted(outside: .transact) var value = 0
         private var context: TransactionContext?
@@ -254,7 +254,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         #expect(throws: TestError()) { try root.transaction { throw TestError() } }
         try root.transaction { members[0].value = 2 }
         #expect(hooks(of: root) == [] && hooks(of: members[0]) == [])
-        // One that has not seen a transaction since comes here.
+        // A member that has not seen a transaction since then moves here.
         #expect(hooks(of: apart) == .all)
         try apart.transactionContext.move(to: root)
         #expect(hooks(of: root) == [] && hooks(of: apart) == [])
@@ -381,7 +381,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
                 }
             }
             #expect(trace.take() == ["late", "moved", "validate", "rollback"])
-            for member in late { member.onBegin = { _ in } }  // which keep them
+            for member in late { member.onBegin = { _ in } }  // the hooks retain the members
             withExtendedLifetime((root, first, invalid)) {}
         }
     }

@@ -44,7 +44,8 @@ private final class Scene {
     let trace = Trace()
     var late: Set<String> = []
     var wrong: [String] = []
-    /// Whether a member may have left before it began: it takes no part; a rollback puts it back.
+    /// Whether a member may have left before it began. Such a member takes no part; a rollback puts
+    /// it back.
     var leftEarly = false
 
     init(_ storm: Storm) {

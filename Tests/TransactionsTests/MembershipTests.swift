@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// Keeps its context as the first programs did.
+    /// Stores its context as the first programs did.
     final class Plain: Transactable {
         private var context: TransactionContext?
         var transactionContext: TransactionContext { context! }
@@ -63,8 +63,8 @@ import Testing
         }
         second.onHook = { [unowned first, unowned second] hook in
             if hook == .begin, made.count == 1 {
-                made.append(Member("b", below: first))  // has begun
-                made.append(Member("c", below: second))  // is beginning
+                made.append(Member("b", below: first))  // `first` has begun
+                made.append(Member("c", below: second))  // `second` is beginning
             }
         }
         try root.beginTransaction()
@@ -242,7 +242,8 @@ import Testing
         let a = Member("a", below: root)
         let b = Member("b", below: root)
         let c = Member("c", below: b)
-        // While all begin, a moves below what comes later, and c below what was begun already.
+        // While all members begin, a moves below a member that begins later, and c below one that
+        // has begun.
         a.onHook = { [unowned a, unowned b] in if $0 == .begin { try a.transactionContext.move(to: b) } }
         b.onHook = { [unowned c, unowned root] in if $0 == .begin { try c.transactionContext.move(to: root) }
         }
@@ -394,7 +395,7 @@ import Testing
         #expect(former.isDetached && !again.isDetached)
     }
 
-    /// As clients of the library's first version write it.
+    /// As written by clients of the library's first version.
     private final class Client: TransactableDefaults {
         let trace: Trace
         var context: TransactionContext!
@@ -423,7 +424,7 @@ import Testing
             throw TestError()
         }
         #expect(client.number == 2)
-        // Within a transaction, too.
+        // Also within a transaction.
         try other.transaction {
             client.context = .createNode(owner: client, parent: Member("below", below: other))
         }

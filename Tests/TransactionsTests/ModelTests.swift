@@ -1,4 +1,4 @@
-// Random trees and programs, each done by a tree of members and by the reference model: Q1 to Q6 and Q8.
+// Random trees and programs, each executed by a tree of members and by the reference model: Q1 to Q6 and Q8.
 
 import CompositeOperationsTestSupport
 import PropertyTesting
@@ -158,7 +158,7 @@ private final class Pair {
         try check()
     }
 
-    /// An error that is no expectation's.
+    /// Returns an error that `body` throws, unless a failed expectation throws it.
     private func found(_ body: () throws -> Void) throws -> (any Error)? {
         do { try body() } catch let error as ExpectationFailedError { throw error } catch { return error }
         return nil
@@ -178,7 +178,7 @@ private final class Pair {
             if let owner = $0.owner as? Logged { order.append(Int(owner.name)!) }
         }
         try #require(order == model.parentsFirst().filter { model.isAlive[$0] })
-        // I2 and Q11: what is registered is alive, or ties in what is alive.
+        // I2 and Q11: a registered member is alive, or connects members that are alive.
         var registered = 0
         root.transactionContext.forEachBelow { context in
             registered += 1

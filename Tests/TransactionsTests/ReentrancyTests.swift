@@ -6,7 +6,8 @@ import Testing
 import Transactions
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ReentrancyTests {
-    /// Runs a transaction, and `body` once in each hook of a member of three; returns what followed.
+    /// Runs a transaction, and calls `body` once, in the given hook of the middle one of three
+    /// members. Returns the error of `body`.
     func inHook(_ hook: Hook, late: Bool = false, _ body: (Member) throws -> Void) throws -> (any Error)? {
         let trace = Trace()
         let root = Member(root: "root", trace)

@@ -1,7 +1,7 @@
-// The behaviour of a tree of members, stated without hooks, links and logs: a value, of which a copy is a savepoint.
+// The behaviour of a tree of members, stated without hooks, links and logs: a value whose copies are savepoints.
 
 struct ReferenceModel {
-    /// The state that a rollback takes back.
+    /// The state that a rollback restores.
     struct State {
         var numbers = [0]
         var parent: [Int?] = [nil]
@@ -28,7 +28,7 @@ struct ReferenceModel {
     }
 
     func takesPart(_ member: Int) -> Bool { begun.contains(member) && !ended.contains(member) }
-    /// Also one that was rolled back to a savepoint.
+    /// Also true of a member that was rolled back to a savepoint.
     private func hasBegun(_ member: Int) -> Bool { begun.contains(member) }
     func isBelow(_ member: Int, _ top: Int) -> Bool {
         var node: Int? = member
@@ -99,13 +99,13 @@ struct ReferenceModel {
 
     private mutating func detach(_ top: Int) { detached.formUnion(parentsFirst(top)) }
 
-    /// The state as it was, and in it, behind the others, who was registered since.
+    /// Restores the state, and appends the members registered since.
     mutating func restore(_ old: State) {
         let first = old.parent.count
         let numbers = state.numbers
         state = old
         for member in first..<count {
-            // A member's number when it was made; later writes are taken back. Of a detached one they are not.
+            // A member's initial number: later writes are undone, except for those of a detached member.
             state.numbers.append(detached.contains(member) ? numbers[member] : 0)
             state.parent.append(createdBelow[member])
             state.children.append([])
@@ -128,7 +128,7 @@ struct ReferenceModel {
         finish()
     }
 
-    /// The members whose validation fails, of those that are asked.
+    /// Returns the members that fail validation, of those that are validated.
     mutating func validate(all: Bool, fails: (Int) -> Bool) -> [Int] {
         var failing: [Int] = []
         for member in parentsFirst() where takesPart(member) && isAlive[member] {

@@ -19,7 +19,7 @@ import Testing
         case deep, wide, comb
     }
 
-    /// Builds, goes through each phase, moves, leaves, and is taken apart.
+    /// Builds a tree, runs each phase, moves and removes members, and takes the tree apart.
     @Test(.promises("Q12", "E31"), arguments: Shape.allCases)
     func `Q12: a million members work, on a small stack`(shape: Shape) async {
         // In debug builds a tenth: on so small a stack, no recursion would get through that either.
@@ -72,7 +72,8 @@ import Testing
         try? root.transaction(nesting: .savepoint) { throw TestError() }
         try! members[count - 1].rollbackTransaction()
         #expect(tree.members == count + 1)
-        // Parents first, so that contexts are kept by those below them; then all at once.
+        // Parents are released first, so that the members below retain the contexts; then all are
+        // released at once.
         members.reverse()
         while members.count > 1 { members.removeLast() }
         members = []

@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(.promises("X12")) func `X12: an address that is used again is another owner's`() throws {
-        // The contexts outlive their owners, and owners take addresses of those before them.
+        // The contexts outlive their owners, and new owners reuse the addresses of earlier ones.
         var contexts: [TransactionContext] = []
         for number in 0..<200 {
             let owner = Assigned(number, below: root)
@@ -141,7 +141,7 @@ import Testing
         #expect(seen == 0)
     }
 
-    /// Comes back with another context.
+    /// Joins again with another context.
     final class Returning: LoggedTransactable, TransactableDefaults {
         @Transacted var number = 0
         private var context: TransactionContext?
@@ -229,12 +229,12 @@ import Testing
         #expect(thrown { try change(&free.value) } is TestError)
         #expect(free.value == [0] && !root.transactionIsActive)
         #expect(root.trace.take() == ["begin root", "rollback root"])
-        // In a transaction that goes on it is that one's, as any other change.
+        // In an open transaction the change belongs to that transaction, like any other.
         try root.transaction { try? change(&free.value) }
         #expect(free.value == [0, 1])
     }
 
-    /// Counts what it is of, also when it goes.
+    /// Counts its instances in `keeper`, also when deallocated.
     private final class Counted {
         unowned let keeper: Logged
         init(_ keeper: Logged) {
@@ -399,7 +399,7 @@ import Testing
             #expect(
                 fault { try root.transaction(nesting: .savepoint) { ran = true } } == .savepointUnsupported)
             plain = nil
-            // Its context is there still, for what is below it.
+            // Its context still exists, for the member below.
             try root.transaction(nesting: .savepoint) { ran = true }
         }
         #expect(ran && plain == nil)

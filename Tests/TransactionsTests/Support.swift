@@ -1,4 +1,4 @@
-// Members that tell what their hooks are called for, and do what a test gives them to do.
+// Members that record the calls of their hooks, and run what a test gives them to run.
 
 import CompositeOperationsTestSupport
 import Glibc
@@ -29,9 +29,9 @@ class Member: Transactable {
     let trace: Trace
     private(set) var context: TransactionContext?
     var transactionContext: TransactionContext { context! }
-    /// Called by hooks, after the trace has it.
+    /// Called by hooks, after the call is in the trace.
     var onHook: (Hook) throws -> Void = { _ in }
-    /// Of validation.
+    /// The error that validation throws.
     var failure: (any Error)?
 
     init(root name: String, _ trace: Trace = Trace()) {
@@ -69,14 +69,14 @@ final class Logged: Member, LoggedTransactable {
     @Transacted var children: [Logged] = []
 }
 
-/// Does something when it goes.
+/// Calls a closure when deallocated.
 final class Going {
     private let body: () -> Void
     init(_ body: @escaping () -> Void) { self.body = body }
     deinit { body() }
 }
 
-/// A root that keeps what does something when it goes.
+/// A root that holds objects with side effects in their `deinit`.
 final class Keeper: LoggedTransactable, TransactableDefaults {
     @Transacted var going: [Going] = []
     @Transacted(outside: .transact) var number = 0

@@ -1,4 +1,4 @@
-// Observers that are told, views, undo steps and joint transactions: rows 38, X14 to X19.
+// Observers, views, undo steps and joint transactions: rows 38, X14 to X19.
 
 import CompositeOperationsTestSupport
 import PropertyTesting
@@ -292,7 +292,7 @@ import Testing
             return 0
         }
 
-        /// How many reads were wrong.
+        /// The number of wrong reads.
         func read(until last: Int) -> Int {
             var wrong = 0
             var version = 0
@@ -480,7 +480,7 @@ import Testing
     @Test(.promises("X19")) func `X19: what is gone keeps no commit from being undone, or redone`() throws {
         var step: TransactionUndoStep?
         let subscription = root.transactionContext.didCommit { step = $0.undoStep() }
-        // This member keeps unlogged state, and goes; the members below it stay.
+        // This member keeps unlogged state, and is released; the members below it stay.
         var unlogged: Member? = Member("unlogged", below: root)
         let below = Logged("below", below: try #require(unlogged))
         unlogged = nil

@@ -27,7 +27,7 @@ import Testing
         try member.transactionContext.move(to: parent)
     }
 
-    /// The parent of each; nil of those that are of no tree, or the tops of what left.
+    /// The parent of each member; nil for members outside any tree, and for the tops of what left.
     private func parents(_ members: [Logged]) -> [String?] {
         members.map { ($0.transactionContext.parent?.owner as? Logged)?.name }
     }
@@ -332,7 +332,7 @@ import Testing
             let before = test.parents(members)
             let step = try test.step {
                 test.root.number = 1
-                // A call that is refused is none.
+                // A refused call has no effect.
                 for (index, target) in calls {
                     let context = members[index].transactionContext
                     if target == 7 { try? context.leave() } else { try? context.move(to: members[target]) }

@@ -14,7 +14,7 @@ static void two(void (*first)(void *), void (*second)(void *))
     (void)explorer_spawn("P1", second, NULL);
 }
 
-// A waiter whose futex word never changes: a wake between its look and its sleep is lost.
+// A waiter whose futex word never changes: a wake between its check and its sleep is lost.
 static void sleeps(void *unused)
 {
     (void)unused;
@@ -53,7 +53,7 @@ static void locks_other_first(void *unused)
 
 static void deadlock_setup(void) { two(locks_word_first, locks_other_first); }
 
-// Waits, without sleeping, for a store that nobody makes.
+// Waits, without sleeping, for a store that never comes.
 static void spins(void *unused)
 {
     (void)unused;
@@ -174,7 +174,7 @@ static void leak_setup(void)
     two(does_nothing, does_nothing);
 }
 
-// A mutex in a program that must go on when any thread stops.
+// A mutex in a program that must make progress when any thread stops.
 static void locks(void *unused)
 {
     (void)unused;

@@ -8,7 +8,7 @@
 #include "access.h"
 
 static int x, y;
-static int a, b, c, d; // what was read
+static int a, b, c, d; // the values read
 
 static void begin(void) { x = y = a = b = c = d = 0; }
 

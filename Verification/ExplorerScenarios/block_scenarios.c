@@ -37,7 +37,7 @@ static void blocks_announced(void *context, void *extra, csched_disposition disp
     csched_block_end();
 }
 
-// Goes on after it was blocked, submits, and waits for that.
+// Continues after it was blocked, submits, and waits for that operation.
 static void submit_1_and_wait(void)
 {
     submit(operation_with(1, opens_gate_2));
@@ -62,7 +62,7 @@ static void blocks_announced_and_submits(void *context, void *extra, csched_disp
     ran(number_of(context), disposition);
 }
 
-// The same, and submits while it is about to block.
+// The same, but it submits while it is about to block.
 static void submits_and_blocks_announced(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -83,7 +83,7 @@ static void expect_replaced(void)
     }
 }
 
-// The only worker blocks, and what would end that waits.
+// The only worker blocks, and the operation that would unblock it is queued.
 static void block_and_open(csched_function body, uint32_t spares)
 {
     world_open_with_spares(1, spares);
@@ -104,7 +104,7 @@ MAIN(unannounced)
 static void memory_main(void) { block_and_open(blocks_announced, 2); }
 MAIN(memory)
 
-// A long body sleeps whenever the watch looks, but runs in between: until it does not any more.
+// A long body is asleep whenever the watch checks it, but runs in between, until it no longer does.
 static void busy_main(void)
 {
     world_open_with_spares(1, 1);
@@ -128,7 +128,7 @@ static void busy_main(void)
 }
 MAIN(busy)
 
-// The worker goes on while the watch looks at it: it still has its seat, or knows that it has none.
+// The worker continues while the watch checks it: it still has its seat, or knows that it has none.
 static void goes_on(csched_function body)
 {
     world_open_with_spares(1, 1);
@@ -148,7 +148,7 @@ MAIN(goes_on_announced)
 static void goes_on_unannounced_main(void) { goes_on(blocks); }
 MAIN(goes_on_unannounced)
 
-// The watch has found it blocked, and takes its seat.
+// The watch has found the worker blocked, and takes its seat.
 static void goes_on_late(csched_function body)
 {
     world_open_with_spares(1, 1);
@@ -170,7 +170,7 @@ MAIN(goes_on_late_announced)
 static void goes_on_late_unannounced_main(void) { goes_on_late(blocks); }
 MAIN(goes_on_late_unannounced)
 
-// The worker has no seat, goes on, submits, and waits: the new one sleeps, and has to come.
+// The worker, without a seat, continues, submits, and waits: the new worker is asleep, and has to come.
 static void submits_without_seat(csched_function body)
 {
     world_open_with_spares(1, 1);
@@ -198,7 +198,7 @@ static void submits_blocked_main(void)
 }
 MAIN(submits_blocked)
 
-// The same as the new one falls asleep.
+// The same while the new worker falls asleep.
 static void submits_late_main(void)
 {
     world_open_with_spares(1, 1);
@@ -215,7 +215,8 @@ static void submits_late_main(void)
 }
 MAIN(submits_late)
 
-// The body submits its own next step; then it says that it blocks, as the other worker falls asleep.
+// The body submits its own next step; then it announces that it blocks, while the other worker falls
+// asleep.
 static void submits_1_and_blocks_announced(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -238,7 +239,7 @@ static void leaves_one_main(void)
 }
 MAIN(leaves_one)
 
-// A wait for what only another worker can run; and for what its own deque holds.
+// A wait for an operation that only another worker can run; and for one in its own deque.
 static csched_completion *inner;
 
 static void waits_for_inner(void *context, void *extra, csched_disposition disposition)
@@ -279,8 +280,9 @@ static void wait_main(void)
 }
 MAIN(wait)
 
-// Operations that run nested are called through the embedder, in the waiting thread; strangers are not run.
-static int isolated; // plain: of one thread
+// Operations that run nested are called through the embedder, on the waiting thread; unrelated ones are not
+// run.
+static int isolated; // plain: used by one thread
 
 static void isolate(void (*body)(void *), void *context)
 {
@@ -333,7 +335,7 @@ static void nested_main(void)
 }
 MAIN(nested)
 
-// The choice to help anybody.
+// The option to help with any operation.
 static void helps_anybody(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -359,8 +361,8 @@ static void anybody_main(void)
 }
 MAIN(anybody)
 
-// The wait's operation lies in another worker's deque, whose body cannot go on without it: the wait takes
-// that, and not what lies behind it.
+// The operation that is waited for is in the deque of another worker, whose body cannot continue without
+// it: the wait takes it, and not the operations behind it.
 static void offers_and_passes_gate_1(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -398,8 +400,8 @@ static void wait_steals_main(void)
 }
 MAIN(wait_steals)
 
-// A wait that names what it runs: of its own deque alone, and nothing else.
-static int asked_by; // plain: the thread whose operations may be asked about
+// A wait that names the operations it runs: only those of its own deque, and no others.
+static int asked_by; // plain: the thread whose operations may be queried
 
 static void is_named(void *context, void *extra, csched_disposition disposition)
 {
@@ -459,7 +461,7 @@ static void wait_running_main(void)
     waiting = 0;
     world_open_workers(2);
     inner = csched_completion_create();
-    csched_completion_enter(inner, 1); // so that it looks again when it has run what it may
+    csched_completion_enter(inner, 1); // so that it checks again after it has run what it may
     submit(operation_with(4, offers_and_waits));
     gate_pass(&gates[0]);
     world_explore();
@@ -470,7 +472,8 @@ static void wait_running_main(void)
 }
 MAIN(wait_running)
 
-// Suspended while a wait looks for what belongs to it: that does not start, and is not forgotten.
+// Suspended while a wait looks for an operation that belongs to it: that one does not start, and is not
+// forgotten.
 static void waits_for_quiet_one(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -497,7 +500,7 @@ static void wait_suspended_main(void)
 }
 MAIN(wait_suspended)
 
-// A wait with a limit runs nothing: it is over in time, whatever that would take.
+// A wait with a limit runs nothing: it ends in time, however long an operation would take.
 static void waits_in_time(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -530,7 +533,7 @@ static void announces_twice(void *context, void *extra, csched_disposition dispo
     csched_block_begin();
     csched_block_begin();
     csched_block_end();
-    submit_1_and_wait(); // as from outside: the outer block goes on
+    submit_1_and_wait(); // as from outside: the outer block continues
     csched_block_end();
     submit(operation(2)); // its own next step
     ran(number_of(context), disposition);
@@ -545,7 +548,7 @@ static void announced_twice_main(void)
 }
 MAIN(announced_twice)
 
-// The worker was replaced before it announces that it blocks.
+// The worker is replaced before it announces that it blocks.
 static void blocks_and_announces(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -565,7 +568,7 @@ static void announced_late_main(void)
 }
 MAIN(announced_late)
 
-// A wait looks at the workers while they change.
+// A wait visits the workers while their number changes.
 static void grows(void) { csched_check(csched_scheduler_resize(scheduler, 3) == CSCHED_OK, "resize"); }
 
 static void wait_grows_main(void)
@@ -585,7 +588,7 @@ static void wait_grows_main(void)
 }
 MAIN(wait_grows)
 
-// One of the workers that a wait looks at has ended, and its memory goes.
+// One of the workers that a wait visits has ended, and its memory is freed.
 static csched_helping helping;
 
 static void waits_beside_one_that_goes(void *context, void *extra, csched_disposition disposition)
@@ -621,7 +624,8 @@ MAIN(wait_replaces)
 static void anybody_replaces_main(void) { look_at_one_that_goes(CSCHED_HELP_ANYBODY); }
 MAIN(anybody_replaces)
 
-// Few places: what a worker takes in a wait, or in order, has one no more. Jobs come behind a fair turn.
+// Few places: an operation that a worker takes in a wait, or in order, no longer occupies one. Jobs come
+// behind a fair turn.
 static int until_jobs;
 
 static void submits_two_jobs(void *context, void *extra, csched_disposition disposition)
@@ -694,7 +698,7 @@ static void expect_threads(uint32_t most)
     }
 }
 
-// As many are blocked as there may be: a warning, once, and nothing is lost.
+// As many workers are blocked as there may be: one warning, and nothing is lost.
 static void limit_main(void)
 {
     world_open_with_spares(1, 1);
@@ -705,7 +709,7 @@ static void limit_main(void)
     while (csched_scheduler_statistics(scheduler).exhausted == 0) {
         pass_time();
     }
-    pass_time(); // the next look finds the same
+    pass_time(); // the next check finds the same
     pass_time();
     if (times_warned() != 1 || csched_scheduler_statistics(scheduler).exhausted != 1) {
         explorer_fail("the limit was told %d times (Z3)", times_warned());
@@ -741,7 +745,8 @@ static void limit_again_main(void)
 }
 MAIN(limit_again)
 
-// The worker goes on as another one is hired for its seat: that one goes without ever having had one.
+// The worker continues while another one is hired for its seat: that one leaves without ever having had a
+// seat.
 static void let_go_main(void)
 {
     world_open_with_spares(1, 1);
@@ -760,7 +765,7 @@ static void let_go_main(void)
 }
 MAIN(let_go)
 
-// One of those that block is to leave: nobody takes its place.
+// A blocked worker is to leave: it is not replaced.
 static void leaves_main(void)
 {
     world_open_with_spares(2, 2);
@@ -771,11 +776,11 @@ static void leaves_main(void)
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
     world_explore();
     submit(operation_with(2, opens_gate));
-    world_end(3); // looks at the seats
+    world_end(3); // checks the seats
 }
 MAIN(leaves)
 
-// The watch is silent when nothing happens.
+// The watch is silent when the scheduler is idle.
 static void silent_main(void)
 {
     world_open_with_spares(1, 1);
@@ -789,7 +794,7 @@ static void silent_main(void)
 }
 MAIN(silent)
 
-// The watch falls silent while the worker, the last one, begins what blocks.
+// The watch falls silent while the last worker begins an operation that blocks.
 static void falls_silent_main(void)
 {
     world_open_with_spares(1, 1);
@@ -804,7 +809,7 @@ static void falls_silent_main(void)
 }
 MAIN(falls_silent)
 
-// No thread can be made: neither the watch, nor who would take the place of a worker.
+// No thread can be created: neither the watch nor a replacement for a worker.
 static void no_watch_main(void)
 {
     csched_configuration configuration = world_configuration();
@@ -838,8 +843,8 @@ static void no_spare_main(void)
 }
 MAIN(no_spare)
 
-// The last that a worker's thread does is to tell that it ends: what is submitted then is accepted and run,
-// or refused.
+// The last act of a worker's thread is to report that it ends: an operation that is submitted then is
+// accepted and run, or refused.
 static int late; // plain: of threads that take turns
 
 static void submits_as_it_ends(void *unused, csched_event event, uint32_t worker)
@@ -888,14 +893,14 @@ static void ends_main(void)
 }
 MAIN(ends)
 
-// As a worker rises for the end, its observer submits what blocks. The watch takes its seat, and has ended
-// when the worker comes into the reserve.
+// As a worker rises for the end, its observer submits an operation that blocks. The watch takes the
+// worker's seat, and has ended when the worker enters the reserve.
 static int rises; // plain: since the close, or -1
 
 static void submits_as_it_rises_to_end(void *unused, csched_event event, uint32_t worker)
 {
     (void)unused, (void)worker;
-    if (event == CSCHED_WORKER_UNPARKED && rises >= 0 && ++rises == 2) { // first it was told of the close
+    if (event == CSCHED_WORKER_UNPARKED && rises >= 0 && ++rises == 2) { // first comes the close
         submit(operation_with(0, blocks));
     }
 }
@@ -926,7 +931,7 @@ static void reserve_at_end_main(void)
 }
 MAIN(reserve_at_end)
 
-// A worker that is let go is hired again.
+// A dismissed worker is hired again.
 static void again_main(void)
 {
     world_open_with_spares(1, 1);
@@ -936,7 +941,7 @@ static void again_main(void)
     wait_for_all();
     csched_store(&gates[0].open, 0, seq_cst);
     world_explore();
-    gate_pass(&gates[0]); // one of the two is let go, sooner or later
+    gate_pass(&gates[0]); // one of the two is dismissed, sooner or later
     csched_store(&gates[0].open, 0, seq_cst);
     submit(operation_with(2, blocks_announced));
     submit(operation_with(3, opens_gate));
@@ -944,7 +949,7 @@ static void again_main(void)
 }
 MAIN(again)
 
-// A shutdown while the worker is blocked, and needs another one for what waits.
+// A shutdown while the worker is blocked, and another worker is needed for a queued operation.
 static void drain_main(void)
 {
     world_open_with_spares(1, 1);
@@ -960,8 +965,8 @@ static void drain_main(void)
 }
 MAIN(drain)
 
-// A worker without a seat submits, and rests, as another one that has seen nothing is about to end the
-// scheduler.
+// A worker without a seat submits, and rests, while another worker that has seen nothing is about to end
+// the scheduler.
 static void passes_and_submits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -1022,7 +1027,7 @@ static void resize_main(void)
 }
 MAIN(resize)
 
-// Suspended while one is replaced: neither starts anything.
+// Suspended while a worker is replaced: neither worker starts anything.
 static void suspend_main(void)
 {
     quiet = 0;
@@ -1037,8 +1042,8 @@ static void suspend_main(void)
 }
 MAIN(suspend)
 
-// Jobs of one body: the first where its worker takes the newest first, the rest in order, also when the
-// scheduler is closed meanwhile. So few that no fair turn comes between two of them.
+// Jobs of one body: the first goes where its worker takes the newest first, the rest in order, even if the
+// scheduler is closed meanwhile. They are so few that no fair turn falls between two of them.
 enum { JOBS = 3 };
 static int order[4];
 static int begun;
@@ -1076,7 +1081,7 @@ static void jobs_main(void)
 }
 MAIN(jobs)
 
-// Another worker takes jobs from the inbox of the one that has submitted them, and uses up a part of it.
+// Another worker takes jobs from the inbox of the worker that has submitted them, and uses up a part of it.
 static void submits_six_jobs(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -1095,7 +1100,8 @@ static void jobs_taken_main(void)
 }
 MAIN(jobs_taken)
 
-// When a body blocks no more, what it submits is its worker's next step, the newest first.
+// When a body no longer blocks, the operations that it submits are its worker's next steps, the newest
+// first.
 static void announces_and_submits_two(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -1121,7 +1127,7 @@ static void announced_once_main(void)
 }
 MAIN(announced_once)
 
-// The same on the worker that has got the seat.
+// The same on the worker that has received the seat.
 static void submits_two_and_opens(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;

@@ -1,4 +1,4 @@
-// call_scenarios.c - what the calls of the scheduler promise without a race: limits, answers, counts, misuse.
+// call_scenarios.c - the guarantees of the scheduler's calls without a race: limits, answers, counts, misuse.
 
 #include "world.h"
 
@@ -108,7 +108,7 @@ static void workers_main(void)
 }
 MAIN(workers)
 
-// There are fewer threads than workers that are wanted: those that have begun are used, or the call fails,
+// Fewer threads can be created than the workers requested: those that have begun are used, or the call fails
 // and leaves nothing behind.
 static void most_workers_main(void)
 {
@@ -125,8 +125,8 @@ static void most_workers_main(void)
 }
 MAIN(most_workers)
 
-// Whichever of the first pieces of memory is refused, up to that of a worker: the call fails, and leaves
-// nothing behind.
+// Whichever of the first allocations fails, up to that of a worker: the call fails, and leaves nothing
+// behind.
 static void creation_main(void)
 {
     enum { REFUSED = 8 };
@@ -352,7 +352,7 @@ static void ranges_main(void)
 }
 MAIN(ranges)
 
-// A range that is cut short: what has begun ends, and the rest does not begin.
+// A range that is cut short: iterations that have begun end, and the rest do not begin.
 static void opens_and_waits(void *context, uint64_t index)
 {
     index_body(context, index);

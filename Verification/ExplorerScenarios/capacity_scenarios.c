@@ -19,7 +19,7 @@ static void begin(uint64_t limit)
     csched_init(&inside, 0);
 }
 
-// Counted after the way in and before the way out: so never above the limit.
+// Counted after entering and before leaving: so never above the limit.
 static void come(uint32_t count)
 {
     if (csched_fetch_add(&inside, count, seq_cst) + count > capacity.limit) {
@@ -71,7 +71,7 @@ static void check(void)
     }
 }
 
-// One place, and three who want it.
+// One place, and three submitters that want it.
 static void full_setup(void)
 {
     begin(1);
@@ -80,7 +80,7 @@ static void full_setup(void)
     (void)explorer_spawn("impatient", tries, NULL);
 }
 
-// One that needs both places, beside those that need one.
+// A submitter that needs both places, alongside submitters that need one.
 static void bulk_setup(void)
 {
     begin(2);
@@ -111,7 +111,7 @@ static void close_setup(void)
     (void)explorer_spawn("closer", closes, NULL);
 }
 
-// The scheduler closes while a place is given back, and taken by another one, who keeps it.
+// The scheduler closes while a place is released and taken by another submitter, which keeps it.
 static void leaves_one(void *unused)
 {
     (void)unused;
@@ -146,7 +146,7 @@ static void close_full_setup(void)
     (void)explorer_spawn("other", stays, NULL);
 }
 
-// The room that one of the exempt takes is given back as any other.
+// A place taken by an exempt submitter is released like any other.
 static void comes_exempt(void *unused)
 {
     (void)unused;
@@ -161,7 +161,7 @@ static void exempt_setup(void)
     (void)explorer_spawn("exempt", comes_exempt, NULL);
 }
 
-// Of two submitters that are woken, the first may be stopped for ever: the second has to take the place.
+// Of two woken submitters, the first may be stopped for ever: the second has to take the place.
 static int leaver;
 
 static void enters_and_stays(void *unused)

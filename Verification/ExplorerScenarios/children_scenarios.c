@@ -1,8 +1,7 @@
-// children_scenarios.c - children without objects, and an embedder that takes them.
+// children_scenarios.c - children without objects, and an embedder that takes them over.
 //
-// The embedder is as small as one can be: a lock, what became of each child that it has taken, and the
-// memory, which it frees when it is complete and nobody inside is left. Children carry their number as what
-// they are given.
+// The embedder is minimal: a lock, the state of each child that it has taken, and the memory, which it
+// frees when it is complete and no thread is inside any more. Children carry their number as their context.
 
 #include "world.h"
 
@@ -14,7 +13,7 @@
 
 enum { FIRST = 2, CHILDREN = 5 };
 
-// The state of a child that was taken. Under the lock.
+// The state of a taken child. Under the lock.
 typedef enum { PLAIN, WAITS, POSTED, RUNS, ENDED, GIVEN_UP } part;
 
 typedef struct {
@@ -25,21 +24,21 @@ typedef struct {
 static memory *of; // the composite's
 static uint32_t embedder_lock;
 static part parts[CHILDREN];
-static uint64_t values[CHILDREN]; // plain: of those that ended after they were taken
+static uint64_t values[CHILDREN]; // plain: of children that ended after they were taken
 static int registered;            // how many were sent
-static int left;                  // of those that were taken: how many have not ended
+static int left;                  // how many of the taken children have not ended
 static bool is_cascade, is_closed, is_taken, is_over, is_complete, is_given_up;
-static bool is_held;                // somebody inside is to let the memory go
+static bool is_held;                // a thread inside has to release the memory
 static bool has_begun[CHILDREN];    // plain
 static bool was_released[CHILDREN]; // plain
 static bool throws[CHILDREN];
 static bool has_contexts, is_range;
 static int of_range;
-static int objects; // that have been made, and not released
+static int objects; // created and not yet released
 static const csched_child *asked;
 static void (*while_running)(int number);
 static void (*while_released)(int number);
-static gate done; // it is complete, or given up, and its memory has gone
+static gate done; // it is complete, or abandoned, and its memory is freed
 
 static void lock_embedder(void) { explorer_lock(csched_site("lock"), &embedder_lock); }
 static void unlock_embedder(void) { explorer_unlock(csched_site("unlock"), &embedder_lock); }
@@ -71,7 +70,7 @@ static void free_memory(void)
     gate_open(&done);
 }
 
-// Under the lock. True: the caller is to free the memory, under no lock.
+// Under the lock. True: the caller has to free the memory, under no lock.
 static bool complete(void)
 {
     if (!is_closed || is_complete || left != 0 || (!is_taken && !is_over)) {
@@ -147,7 +146,7 @@ static void take(void)
         child->object = &objects; // each has a reference
         objects++;
         if (state == CSCHED_CHILD_FINISHED) {
-            values[number] = value_of(child); // before anything else that would make it visible (P51)
+            values[number] = value_of(child); // before anything that would make it visible (P51)
             if (!is_cascade && csched_child_state_of(child) != CSCHED_CHILD_FINISHED) {
                 explorer_fail("child %d had finished, and has not any more", number);
             }
@@ -161,7 +160,7 @@ static void take(void)
     is_held = csched_children_taken(children, &taking) && !is_over;
 }
 
-// The next step of a cascade that was taken is to begin. Under the lock.
+// The next step of a taken cascade has to begin. Under the lock.
 static int next_part(void)
 {
     for (int number = 0; is_cascade && is_closed && !is_given_up && number < registered; number++) {
@@ -186,7 +185,7 @@ static void send_part(int number)
     }
 }
 
-// A child that was taken has ended, with its value, or without.
+// A taken child has ended, with or without its value.
 static void end_part(int number, uint64_t value)
 {
     lock_embedder();
@@ -205,7 +204,7 @@ static void end_part(int number, uint64_t value)
     send_part(next);
 }
 
-// The block of one that was taken; those of a range go with the first one.
+// Releases the block of a taken child; those of a range are released with the first.
 static void release_part(int number)
 {
     if (!is_range) {
@@ -213,7 +212,7 @@ static void release_part(int number)
     }
 }
 
-// Of one that was taken before its turn.
+// Called for a taken child before its turn.
 static void turn_part(int number)
 {
     lock_embedder();
@@ -276,7 +275,7 @@ static void refused(void *children, void *child)
     lock_embedder();
     left -= parts[number] == POSTED;
     parts[number] = GIVEN_UP;
-    for (int other = 0; other < registered; other++) { // nothing of it runs any more
+    for (int other = 0; other < registered; other++) { // nothing of it is running any more
         left -= parts[other] == WAITS;
         parts[other] = parts[other] == WAITS ? GIVEN_UP : parts[other];
     }
@@ -365,7 +364,7 @@ static void open_world(bool cascade, uint32_t workers)
     begin_embedder(cascade);
 }
 
-// One that is no plain child.
+// Registers a child that is not plain.
 static void register_part(int number)
 {
     lock_embedder();
@@ -414,13 +413,13 @@ static void append_range(int count)
         }
         registered -= count;
     }
-    is_range = false; // each has a block of its own
+    is_range = false; // each has its own block
     for (int number = 0; number < count; number++) {
         register_part(number);
     }
 }
 
-// Of what the registering thread has used until now, it must not be the last to use it.
+// The registering thread must not be the last to use what it has used so far.
 static void close_embedder(void)
 {
     lock_embedder();
@@ -457,7 +456,7 @@ static void register_all(int count)
 static void expect_values(int count)
 {
     gate_pass(&done);
-    for (int number = 0; is_range && of_range > number; number++) { // the first one has what they share
+    for (int number = 0; is_range && of_range > number; number++) { // the first child has what they share
         if (was_released[number] != (number == 0)) {
             explorer_fail("what a range shares is %s (R1)",
                           number == 0 ? "never given up" : "given up again");
@@ -476,17 +475,17 @@ static void expect_values(int count)
 
 // MARK: Those who take
 
-// The children become the embedder's, and go on.
+// The children are taken over by the embedder, and continue.
 static void looks(void)
 {
     lock_embedder();
     if (!is_taken && !is_complete) {
-        take(); // and completes nothing: a look changes nothing
+        take(); // and completes nothing: a check changes nothing
     }
     unlock_embedder();
 }
 
-// Gives all up: children that have not begun do not begin any more.
+// Abandons all: children that have not begun never begin.
 static void gives_up(void)
 {
     lock_embedder();
@@ -569,7 +568,7 @@ static void waits_for_the_look(int number)
     }
 }
 
-// A range does not fit into what is left of the first region, and what follows it does.
+// A range does not fit into the rest of the first region, and the child that follows it does.
 static void range_after_main(void)
 {
     open_world(false, 1);
@@ -584,7 +583,7 @@ static void range_after_main(void)
 }
 MAIN(range_after)
 
-// The same, and who takes them steps over what is left of the first region.
+// The same, and the taker steps over the rest of the first region.
 static void range_after_look_main(void)
 {
     open_world(false, 1);
@@ -620,7 +619,7 @@ static void cascade_look_main(void) { beside(true, 1, 3, looks, expect_values); 
 MAIN(cascade_look)
 static void cascade_give_up_main(void) { beside(true, 1, 3, gives_up, expect_given_up); }
 MAIN(cascade_give_up)
-// The only child finishes, and so do all.
+// The only child finishes, and with it all children.
 static void last_look_main(void) { beside(false, 1, 1, looks, expect_values); }
 MAIN(last_look)
 static void last_give_up_main(void) { beside(false, 1, 1, gives_up, expect_given_up); }
@@ -666,7 +665,7 @@ MAIN(group_throw)
 static void cascade_throw_main(void) { throwing(true); }
 MAIN(cascade_throw)
 
-// The release of a block waits until the next step has begun, which its worker has in hand.
+// The release of a block waits until the next step, which its worker has in hand, has begun.
 static void waits_for_the_next(int number)
 {
     if (number == 0) {
@@ -710,7 +709,7 @@ static void in_hand_look_main(void)
 }
 MAIN(in_hand_look)
 
-// Waits in a way of its own, which nobody is told of: the sentry takes the step, or the watch's spare.
+// Waits by its own means, without announcing it: the sentry takes the step, or the watch's spare worker.
 static void waits_untold(int number)
 {
     if (number == 0) {
@@ -767,7 +766,7 @@ static void range_in_hand_main(void)
 }
 MAIN(range_in_hand)
 
-// The same, while they are taken: what is in hand is still to be turned.
+// The same, while they are taken: the next child is in hand, and not yet turned.
 static void range_in_hand_look_main(void)
 {
     open_world(false, 2);
@@ -797,7 +796,7 @@ MAIN(range_in_hand_sentry)
 static void range_in_hand_watch_main(void) { range_in_hand_untold(1, 1); }
 MAIN(range_in_hand_watch)
 
-// Asks by a handle, under no lock, and reads the value (P51).
+// Queries by a handle, under no lock, and reads the value (P51).
 static void asks_for_the_first(void)
 {
     gate_pass(&gates[3]);
@@ -811,7 +810,7 @@ static void asks_for_the_first(void)
     gate_open(&gates[2]);
 }
 
-// The last child waits until that was done: so there is still something to be asked for.
+// The last child waits until that is done: so there is still a child to query.
 static void waits_for_the_handle(int number)
 {
     if (number == 1) {
@@ -840,7 +839,7 @@ MAIN(group_handle)
 static void cascade_handle_main(void) { with_a_handle(true); }
 MAIN(cascade_handle)
 
-// Steps that the release of a block gives up do not begin.
+// Steps that the release of a block abandons do not begin.
 static void gives_the_next_up(int number)
 {
     if (number == 0) {
@@ -862,7 +861,7 @@ static void release_gives_up_main(void)
 }
 MAIN(release_gives_up)
 
-// Steps without a block to release: one ends and the next one begins at once.
+// Steps without a block to release: one ends and the next begins at once.
 static void bare_steps(void (*other)(void), void (*expect)(int))
 {
     open_world(true, 1);
@@ -880,7 +879,7 @@ MAIN(bare_steps_look)
 static void bare_steps_give_up_main(void) { bare_steps(gives_up, expect_given_up); }
 MAIN(bare_steps_give_up)
 
-// A body of the only worker waits for all of them: they run on its stack.
+// A body on the only worker waits for all of them: they run on its stack.
 static bool no_operation(const void *wanted_by, void *context, void *extra)
 {
     (void)wanted_by, (void)context, (void)extra;
@@ -953,7 +952,7 @@ static void range_nested_main(void)
 }
 MAIN(range_nested)
 
-// A wait that wants none of the children: they have their turns after it.
+// A wait that wants none of the children: their turns come after it.
 static bool waits; // plain: of the one worker
 
 static void runs_after_the_wait(int number)
@@ -994,7 +993,7 @@ static void group_unwanted_main(void)
 }
 MAIN(group_unwanted)
 
-// A wait for the first step alone: the next one does not follow it on the stack of the wait.
+// A wait for only the first step: the next step does not follow it on the stack of the wait.
 static int waiting; // plain: 1 + the thread on whose stack a body waits, or 0
 
 static void leaves_inner_first(int number)
@@ -1041,7 +1040,7 @@ static void first_step_nested_main(void)
 }
 MAIN(first_step_nested)
 
-// A cascade is no reason for others to wait: with a worker for both, they have their turns.
+// A cascade must not delay other operations: with a worker for both, the others get their turns.
 static bool other_has_run; // plain
 
 static void other_runs(void *context, void *extra, csched_disposition disposition)
@@ -1075,7 +1074,7 @@ static void fair_main(void)
 
 MAIN(fair)
 
-// The other operation comes while the first step runs: four more are too many before it.
+// The other operation arrives while the first step runs: four more steps are too many before it.
 static void lets_the_other_come(int number)
 {
     if (number == 0) {

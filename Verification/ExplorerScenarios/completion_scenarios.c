@@ -57,7 +57,7 @@ static void waits(void *unused)
 
 static void check(void) { csched_completion_release(counter); }
 
-// Waiters that come early, late and in between, all of whom are woken.
+// Waiters that arrive early, late and in between, all of which are woken.
 static void wait_setup(void)
 {
     begin();
@@ -68,7 +68,7 @@ static void wait_setup(void)
     (void)explorer_spawn("waiter", waits, NULL);
 }
 
-// A waiter sleeps when its generation ends and the next one begins, which ends only after the wait.
+// A waiter is asleep when its generation ends and the next one begins, which ends only after the wait.
 static void leaves_and_enters_again(void *unused)
 {
     (void)unused;
@@ -97,7 +97,7 @@ static void generation_setup(void)
     (void)explorer_spawn("waiter", waits_and_opens, NULL);
 }
 
-// A wait with a time limit: complete or not, and no wake-up is lost for the one that waits for ever.
+// A wait with a time limit: complete or not, and no wake-up is lost for the waiter without a limit.
 static void waits_a_while(void *unused)
 {
     (void)unused;
@@ -151,7 +151,7 @@ static void notify_setup(void)
     (void)explorer_spawn("notifier", notifies, NULL);
 }
 
-// The notifications are in the leaver's hand while another enters: they are given back, and none is left
+// The leaver holds the notifications while another thread enters: they are put back, and none is left
 // behind.
 static void enters_and_leaves(void *unused)
 {
@@ -186,7 +186,7 @@ static void give_back_setup(void)
     (void)explorer_spawn("enterer", enters_and_leaves, NULL);
 }
 
-// Cancelled, or called, and both sides know which.
+// Cancelled, or called, and both sides agree which.
 static void cancels(void *unused)
 {
     (void)unused;
@@ -211,8 +211,8 @@ static void cancel_setup(void)
     (void)explorer_spawn("canceller", cancels, NULL);
 }
 
-// The counter is given up while operations are outstanding: the last leave frees it, and nobody touches it
-// then.
+// The counter is released while operations are outstanding: the last leave frees it, and no thread touches
+// it after that.
 static void releases(void *unused)
 {
     (void)unused;
@@ -236,7 +236,7 @@ static void release_setup(void)
     (void)explorer_spawn("owner", releases, NULL);
 }
 
-// A waiter frees the counter as soon as it is woken: the last leave is done with it.
+// A waiter frees the counter as soon as it is woken: the last leave no longer uses it.
 static void waits_and_frees(void *unused)
 {
     waits(unused);
@@ -252,7 +252,7 @@ static void free_setup(void)
     (void)explorer_spawn("owner", waits_and_frees, NULL);
 }
 
-// The list is swept while the last leave wants it.
+// The list is swept while the last leave is taking it.
 static void notifies_and_cancels(void *unused)
 {
     (void)unused;
@@ -271,7 +271,7 @@ static void sweep_setup(void)
     (void)explorer_spawn("notifier", notifies_and_cancels, NULL);
 }
 
-// Two threads add notifications, and either may sweep what the other has just added.
+// Two threads add notifications, and either may sweep the other's newest.
 static void notifies_0_and_cancels(void *unused)
 {
     (void)unused;
@@ -315,7 +315,7 @@ static void two_sweeps_setup(void)
     (void)explorer_spawn("leaver", leaves_when_told, NULL);
 }
 
-// The notifications are concatenated: one comes while the last leave has the others in its hand.
+// The notifications are concatenated: one arrives while the last leave holds the others.
 static void notifies_3(void *unused)
 {
     (void)unused;
@@ -344,7 +344,7 @@ static void concatenate_setup(void)
     (void)explorer_spawn("notifier", notifies_3, NULL);
 }
 
-// While the notifications are given back, those who made it necessary leave.
+// While the notifications are put back, the threads that made that necessary leave.
 static void enters_and_tells(void *unused)
 {
     (void)unused;
@@ -368,7 +368,7 @@ static void reopened_setup(void)
     (void)explorer_spawn("leaver", leaves_1_when_told, NULL);
 }
 
-// Cancelled and called notifications do not pile up, whether anything is outstanding or not.
+// Cancelled and called notifications do not pile up, whether or not anything is outstanding.
 static void notifies_for_ever(void *unused)
 {
     (void)unused;
@@ -396,7 +396,7 @@ static void bounded_setup(void)
     (void)explorer_spawn("notifier", notifies_for_ever, NULL);
 }
 
-// As many as there can be, and a list to sweep: which enters, as a rule.
+// As many as possible are outstanding, and there is a list to sweep; a sweep normally enters the counter.
 static void enters_most(void *unused)
 {
     (void)unused;

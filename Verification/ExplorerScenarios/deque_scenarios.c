@@ -64,7 +64,7 @@ static void check(void)
 
 enum { OWNER = 0 };
 
-// A thief that has stopped holds only what it took last. Nobody waits for it, or for the owner.
+// A stopped thief holds only what it took last. No thread waits for it, or for the owner.
 static void check_frozen(int frozen)
 {
     if (frozen == OWNER) {
@@ -113,8 +113,8 @@ static void last_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)1);
 }
 
-// Two operations: one thief has looked, the owner pops the newer one, the first thief takes the older one;
-// the second thief must not see the new top with the old bottom.
+// Two operations: one thief has read the top, the owner pops the newer operation, and the first thief
+// takes the older one; the second thief must not combine the new top with the old bottom.
 static void steals_once(void *unused)
 {
     (void)unused;
@@ -185,7 +185,7 @@ static void grow_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)2);
 }
 
-// Opened while a thief takes what was just pushed: without a look at bottom, it must see all of that.
+// Opened while a thief takes the latest pushes: without reading bottom, it must see all of them.
 static void pushes_eight(void *unused)
 {
     (void)unused;
@@ -233,7 +233,7 @@ static void own_oldest_setup(void)
     (void)explorer_spawn("thief", steals_twice, (void *)4);
 }
 
-// A thief that takes the oldest operation, and only if it wants that one.
+// A thief that takes the oldest operation only if it wants that operation.
 static bool is_even(const void *unused, const csched_operation *operation)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-// epochs_scenarios.c - grace periods of our own: readers, threads that retire, and the one that collects.
+// epochs_scenarios.c - our own grace periods: readers, threads that retire, and the collector.
 
 #include "scenario.h"
 
@@ -171,7 +171,7 @@ static void readers_setup(void)
     spawn_collector(1);
 }
 
-// The second thread may get the reader that the first one leaves.
+// The second thread may get the reader that the first thread leaves.
 static void two_come(void)
 {
     int count = 0;
@@ -185,7 +185,7 @@ static void two_come(void)
     end(1);
 }
 
-// One reader is there, and is free.
+// One reader exists, and is free.
 static void handed_setup(void)
 {
     begin();
@@ -208,7 +208,7 @@ static void stay(csched_reader *reader, int opened)
 
 static csched_reader *earlier;
 
-// A section of the new period delays nobody: it lasts until the collector has what it waits for.
+// A section of the new period delays no grace period: it lasts until the collector has what it waits for.
 static void ends_when_told(void *unused)
 {
     (void)unused;
@@ -294,7 +294,7 @@ static void retire_check(void)
     }
 }
 
-// The collector is none of the threads: all of them are wait-free.
+// The collector is not one of the threads: all of them are wait-free.
 static void stopped_setup(void)
 {
     begin();
@@ -305,7 +305,7 @@ static void stopped_setup(void)
 
 static void stopped_check(void) { end(4); }
 
-// As in a child that is forked then: the thread that was stopped is no more.
+// As in a child that is forked at that moment: the stopped thread no longer exists.
 static void stopped_check_frozen(int stopped)
 {
     (void)stopped;

@@ -1,4 +1,4 @@
-// idle_scenarios.c - who sleeps and who wakes, without the rest of the scheduler: numbers are published, and
+// idle_scenarios.c - sleeping and waking, without the rest of the scheduler: numbers are published, and
 // workers take them.
 
 #include "world.h"
@@ -115,7 +115,7 @@ static void submits_behind_the_gate(void *unused)
     submit_one();
 }
 
-// Expects a submission that has returned to be taken, unless a worker has stopped with it in hand.
+// Expects a submission that has returned to be taken, unless a worker has stopped while holding it.
 static void expect_taken(bool is_worker)
 {
     for (uint32_t number = csched_load(&taken, acquire); number < SUBMISSIONS_MOST; number++) {
@@ -146,7 +146,7 @@ static void two_setup(void)
     (void)explorer_spawn("submitter", submits_two, NULL);
 }
 
-// A slow waker finishes during a later sleep, in which another waker has stopped half-way.
+// A slow waker finishes during a later sleep, in which another waker has stopped halfway.
 static void epochs_setup(void)
 {
     begin();
@@ -156,8 +156,8 @@ static void epochs_setup(void)
     (void)explorer_spawn("submitter", submits_two, NULL);
 }
 
-// Both sleepers are woken, and see what was written before; nothing past the last of them is read, though
-// another worker is awake and searches.
+// Both sleepers are woken, and see what was written before; no memory beyond the last of them is read,
+// although another worker is awake and searching.
 static csched_idle *crew; // nothing behind it may be touched
 static int written;       // plain
 
@@ -208,9 +208,9 @@ static void all_setup(void)
 
 static void all_check(void) { csched_free(crew); }
 
-// One submission after another, while both sleep: the lowest is woken; in a crowd, the one that was not woken
-// last (W8).
-static int taker; // plain: who took the last number
+// Submissions come one after another while both workers sleep: the lowest is woken; in a crowd, the worker
+// that was not woken last (W8).
+static int taker; // the thread that took the last number
 
 static void takes_as_first(void) { taker = 0; }
 static void takes_as_second(void) { taker = 1; }
@@ -266,14 +266,14 @@ static void crowd_setup(void)
     csched_idle_note_crowd(&idle, true);
 }
 
-// On guard, one looker is enough: when that stops, the watch comes back (W9).
+// On guard, one looker is enough: when it stops, the watch comes back (W9).
 static void submits_three(void *unused)
 {
     submits_two(unused);
     submit_one();
 }
 
-// Acts as the watch; returns whether it owes another look.
+// Acts as the watch; returns whether it owes another check.
 static bool stand_guard(bool on, bool owes)
 {
     if (!csched_idle_guard(&idle, on) && !owes) {
@@ -335,7 +335,7 @@ static void guard_check(int frozen)
     }
 }
 
-// Off guard, a worker that stops keeps the last wake-up that it was given (W4).
+// Off guard, a worker that stops keeps the last wake-up that it received (W4).
 static void guard_ends_setup(void) { guard_with(goes_off_guard); }
 
 static void guard_ends_check(int frozen)
@@ -345,7 +345,7 @@ static void guard_ends_check(int frozen)
     }
 }
 
-// The guard ends during a submission, after the first of two sleepers was woken, and has stopped.
+// The guard ends during a submission, after the first of two sleepers was woken and has stopped.
 static void looks_once(void *unused)
 {
     (void)unused;
@@ -383,7 +383,7 @@ static void guard_is_off_check(void)
     }
 }
 
-// Submissions follow one another before anybody has got up: on guard they wake one looker, off guard two.
+// Submissions follow one another before any worker has got up: on guard they wake one looker, off guard two.
 static void expect_woken(int submissions, bool first, bool second)
 {
     for (; submissions != 0; submissions--) {
@@ -408,11 +408,11 @@ static void submits_as_they_sleep(void *unused)
     both_fall_asleep();
     expect_woken(2, true, false);
     both_fall_asleep();
-    (void)csched_idle_become_sentry(&idle, 1); // a sentry is no looker (W9)
+    (void)csched_idle_become_sentry(&idle, 1); // a sentry is not a looker (W9)
     expect_woken(2, true, false);
     both_fall_asleep();
     csched_idle_note_crowd(&idle, true);
-    csched_idle_wake(&idle, 1); // it is not the lowest, and is counted before another one is woken
+    csched_idle_wake(&idle, 1); // not the lowest, and counted before another worker is woken
     expect_woken(1, false, true);
     csched_idle_note_crowd(&idle, false);
     both_fall_asleep();
@@ -424,7 +424,7 @@ static void submits_as_they_sleep(void *unused)
     }
     expect_woken(1, true, false);
     both_fall_asleep();
-    (void)csched_idle_found(&idle); // the third worker is gone
+    (void)csched_idle_found(&idle); // the third worker has left
     expect_woken(2, true, true);
 }
 
@@ -434,12 +434,12 @@ static void guard_wakes_setup(void)
     (void)explorer_spawn("submitter", submits_as_they_sleep, NULL);
 }
 
-// One search after another, each after a run of a given number of operations, in a crowd or not: which of
-// them yield (pace.c).
+// Searches, each after a run of a given number of operations, in a crowd or not: which of them yield
+// (pace.c).
 static csched_pace pace;
 static uint64_t done;
 
-// A yield reads the clock twice, at 1 us each, when nobody else reads it.
+// A yield reads the clock twice, at 1 us each, if no other thread reads it.
 static void set_crowd(bool crowded) { slow_yield_ns = crowded ? 1000 : 1001; }
 
 // Whether a search may yield at all, and again after its first yield.
@@ -499,7 +499,7 @@ static void searches(void *unused)
     expect_look(3, false, false); // work found at the only look extends the run; a long run ends the haste
     expect_look(4, false, false);
     expect_look(1, true, true);
-    expect_searches(12, 2, true); // runs of two are worth a slow yield, empty runs are not
+    expect_searches(12, 2, true); // runs of two justify a slow yield, empty runs do not
     expect_slow(5, 0);
     expect_search(0, true, false);
     expect_search(7, false, false);
@@ -521,8 +521,8 @@ static void searches(void *unused)
     expect_search(0, true, false);
 }
 
-// Searches after runs whose operations each take as long as reading the clock once, or half as long: in a run
-// of one and in a run of two, respectively, when nobody reads the clock in between.
+// Searches after runs whose operations each take as long as one reading of the clock, or half as long: in a
+// run of one and in a run of two, respectively, if no other thread reads the clock in between.
 static void expect_look_at(int times, uint64_t run, bool may_yield)
 {
     while (times-- > 0) {
@@ -539,7 +539,7 @@ static void searches_of_slow_ones(void *unused)
     csched_pace_init(&pace);
     expect_searches(3, 2, true);  // the first reading of the clock belongs to no run
     expect_searches(1, 1, true);  // one slow run of three
-    expect_searches(3, 1, false); // two, then all three: no more than three count
+    expect_searches(3, 1, false); // two, then all three: at most three count
     expect_search(2, false, false);
     expect_searches(3, 2, true);
     expect_search(1, true, true);

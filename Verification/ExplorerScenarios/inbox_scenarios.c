@@ -24,7 +24,7 @@ static void begin(void)
     csched_check(csched_inbox_init(&inbox, domain), "no memory");
 }
 
-// Accepted ones are counted; after the first refusal nothing is accepted.
+// Accepted operations are counted; after the first refusal nothing is accepted.
 static void append(int count)
 {
     csched_operation operations[ITEMS_MOST];
@@ -82,7 +82,7 @@ static void check(void)
     csched_reclaim_destroy(domain);
 }
 
-// Threads that go on take everything but what the stopped one has in its hand.
+// Running threads take everything except what the stopped thread holds.
 static void check_frozen(int frozen) { (void)frozen; }
 
 static void appends_one_by_one(void *unused)
@@ -99,7 +99,7 @@ static void takes_twice(void *room)
     (void)take((size_t)(uintptr_t)room);
 }
 
-// Consumers want the same operations.
+// Consumers compete for the same operations.
 static void take_setup(void)
 {
     begin();
@@ -108,7 +108,7 @@ static void take_setup(void)
     (void)explorer_spawn("worker", takes_twice, (void *)2);
 }
 
-// The head swings from a segment that is used up, while another consumer is inside it.
+// The head advances from a used-up segment while another consumer is inside it.
 static void appends_two_more(void *unused)
 {
     (void)unused;
@@ -150,7 +150,7 @@ static void close_setup(void)
     (void)explorer_spawn("worker", takes_twice, (void *)2);
 }
 
-// Many at once, for which more than one segment is missing.
+// Many at once, which require more than one new segment.
 static void appends_twelve(void *unused)
 {
     (void)unused;
@@ -165,7 +165,8 @@ static void bulk_setup(void)
     (void)explorer_spawn("worker", takes_twice, (void *)4);
 }
 
-// Three segments, and workers that are behind: who finds the head elsewhere finds what is there.
+// Three segments, and workers that are behind: a worker that finds the head elsewhere finds what is
+// there.
 static void appends_nine(void *unused)
 {
     (void)unused;
@@ -188,7 +189,7 @@ static void behind_setup(void)
     (void)explorer_spawn("worker", takes_often, (void *)2);
 }
 
-// A look whether anything is left, while a segment comes and the head swings to it.
+// A check for remaining operations, while a segment is added and the head advances to it.
 static void looks(void *unused)
 {
     (void)unused;

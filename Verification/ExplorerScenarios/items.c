@@ -1,11 +1,11 @@
-// items.c - operations that carry numbers: nothing lost, nothing twice, nothing torn, and what was written
+// items.c - operations that carry numbers: nothing is lost, duplicated or torn, and what was written
 // before the push is seen after the take.
 
 #include "scenario.h"
 
 #include <string.h>
 
-static int payload[ITEMS_MOST]; // plain: a race on it is one of the program
+static int payload[ITEMS_MOST]; // plain: a race on it is a race in the program
 static int taken[ITEMS_MOST];   // plain: two takers race
 
 static void run(void *context, void *extra, csched_disposition disposition)

@@ -1,4 +1,4 @@
-// join_scenarios.c - forks and ranges: parts of a body that others may take.
+// join_scenarios.c - forks and ranges: parts of a body that other workers may take.
 
 #include "world.h"
 
@@ -50,7 +50,7 @@ static void run_joining(csched_function body)
     world_close();
 }
 
-// The second branch is taken back, or by the thief.
+// The second branch is taken back, or stolen.
 static void joins(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -65,7 +65,7 @@ static void fork_main(void)
 }
 MAIN(fork)
 
-// The first branch waits for the second: somebody takes it.
+// The first branch waits for the second: another worker takes it.
 static void passes_gate(void *context)
 {
     gate_pass(&gates[0]);
@@ -92,7 +92,7 @@ static void taken_main(void)
 }
 MAIN(taken)
 
-// The second branch is taken, and long: the joiner falls asleep, and is woken.
+// The second branch is stolen, and long: the joiner falls asleep, and is woken.
 static void tells_and_waits(void *context)
 {
     gate_open(&gates[0]);
@@ -135,7 +135,7 @@ static void long_awake_main(void)
 }
 MAIN(long_awake)
 
-// The first branch submits: the second lies below, and is dug out.
+// The first branch submits: the second lies below that operation, and is dug out.
 static void submits(void *context)
 {
     submit(operation(1));
@@ -161,7 +161,7 @@ static void below_main(void)
 }
 MAIN(below)
 
-// Below more than it is worth digging for, and below a few.
+// Below more operations than digging is worth, and below a few.
 static void submits_three(void *context)
 {
     for (int number = 1; number <= 3; number++) {
@@ -198,7 +198,8 @@ static void deep_below_main(void)
 }
 MAIN(deep_below)
 
-// Below more than it is worth digging for, and there is no memory for sending them away: somebody else comes.
+// Below more operations than digging is worth, and there is no memory to send them away: another worker
+// comes.
 static void submits_five_to_the_end(void *context)
 {
     for (int number = 1; number <= 5; number++) {
@@ -227,8 +228,8 @@ static void below_memory_main(void)
 }
 MAIN(below_memory)
 
-// A join inside the first branch of another one: its second branch is taken, and the outer one's is not its
-// own.
+// A join inside the first branch of another join: the inner second branch is stolen, and the outer one does
+// not belong to the inner join.
 static int outer_branch; // plain
 
 static void writes_outer(void *context)
@@ -264,7 +265,7 @@ static void nested_main(void)
 }
 MAIN(nested)
 
-// Leapfrogging: whoever waits for a branch runs what that one has forked (J4).
+// Leapfrogging: a worker that waits for a branch runs operations that the branch has forked (J4).
 static void passes_gate_1(void *context)
 {
     (void)context;
@@ -371,7 +372,7 @@ static void strangers_main(void)
 }
 MAIN(strangers)
 
-// An inner branch lies below more than fits into a batch, and the outer one below that.
+// An inner branch lies below more operations than fit into a batch, and the outer branch below that.
 static void joins_deep_inside(void *context)
 {
     (void)context;
@@ -407,7 +408,8 @@ static void deep_around_main(void)
 }
 MAIN(deep_around)
 
-// Two forks in one body, and others above each: what is sent away goes without the older one.
+// Two forks in one body, with other operations above each: those that are sent away do not take the older
+// fork with them.
 static void forks_twice(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -438,7 +440,7 @@ static void two_forks_main(void)
 }
 MAIN(two_forks)
 
-// From a thread that is no worker.
+// From a thread that is not a worker.
 static void outside_main(void)
 {
     begin(1);
@@ -457,14 +459,14 @@ static void outside_asleep_main(void)
     begin(1);
     int other = thread_start("joiner", joins_behind_gate);
     world_explore_without_time();
-    explorer_settle(csched_site("settle")); // comes when nobody goes on
+    explorer_settle(csched_site("settle")); // happens when no thread can continue
     gate_open(&gates[0]);
     thread_join(other);
     world_close();
 }
 MAIN(outside_asleep)
 
-// Beside a shutdown: both branches, or none.
+// Concurrently with a shutdown: both branches run, or neither.
 static void joins_outside(void)
 {
     status = csched_join(scheduler, branch_of(branch, 0), branch_of(branch, 1));
@@ -487,8 +489,8 @@ static void closed_main(void)
 }
 MAIN(closed)
 
-// A worker joins on another scheduler, and its own goes as soon as the join is over: whoever ran the
-// branches is still about to wake it.
+// A worker joins on another scheduler, and its own scheduler is destroyed as soon as the join is over, while
+// the thread that ran the branches is still about to wake it.
 static csched_scheduler *elsewhere;
 
 static void branch_behind_gate(void *context)

@@ -92,7 +92,7 @@ static void two_drains_main(void)
 }
 MAIN(two_drains)
 
-// The drain is about to end when the next operation comes.
+// The drain is about to end when the next operation arrives.
 static void opens_gate(void *context, void *extra, csched_disposition disposition)
 {
     in_lane(context, extra, disposition);
@@ -114,7 +114,7 @@ static void end_main(void)
 }
 MAIN(end)
 
-// Two submissions, one after the other: each has a drain of its own.
+// Two submissions, one after the other: each has its own drain.
 static void again_main(void)
 {
     open_lane(1);
@@ -129,13 +129,13 @@ static void again_main(void)
 }
 MAIN(again)
 
-// A lane that never runs dry lets others have the worker.
+// A lane that never runs dry lets other operations have the worker.
 static void goes_on_in_lane(void *context, void *extra, csched_disposition disposition)
 {
     if (gate_is_open(&gates[0])) {
         in_lane(context, extra, disposition);
     } else {
-        csched_yield(); // or the explorer would run nothing else
+        csched_yield(); // otherwise the explorer would run no other thread
         csched_operation again = operation_with(number_of(context), goes_on_in_lane);
         csched_check(csched_lane_submit(lane, &again) == CSCHED_OK, "submit");
     }
@@ -162,11 +162,11 @@ static void fair_main(void)
 }
 MAIN(fair)
 
-// A refused operation leaves nothing behind, at the latest once the lane is freed.
+// A refused operation leaves nothing behind, at the latest after the lane is freed.
 static void refused_main(void)
 {
     open_lane(1);
-    submit(operation(1)); // now the thread has its inbox
+    submit(operation(1)); // gives the thread its inbox
     csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
     csched_operation what = operation(0);
     size_t before = explorer_allocated();
@@ -190,8 +190,8 @@ static void refused_main(void)
 }
 MAIN(refused)
 
-// More than a turn's worth: the drain queues another one, which the other worker, the sentry by then,
-// meanwhile runs to its end.
+// More than one turn: the drain queues another drain, which the other worker, by then the sentry, runs to
+// completion meanwhile.
 static void opens_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     in_lane(context, extra, disposition);
@@ -279,8 +279,7 @@ static void withdraw(bool late)
 static void withdrawn_main(void) { withdraw(true); }
 MAIN(withdrawn)
 
-// The same, but the body's drain may take the other submission before that is withdrawn: then it was
-// accepted.
+// The same, but the body's drain may take the other submission before it is withdrawn: then it was accepted.
 static void taken_main(void) { withdraw(false); }
 MAIN(taken)
 
@@ -306,7 +305,7 @@ static void free_main(void)
     }
 }
 
-// A worker that stops blocks the lane that it drains; a submitter blocks nothing.
+// A stopped worker blocks the lane that it drains; a stopped submitter blocks nothing.
 static void free_check_frozen(int frozen)
 {
     bool is_worker = frozen == 1 || frozen == 2;

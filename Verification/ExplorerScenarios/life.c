@@ -1,4 +1,4 @@
-// life.c - what the scenarios of a scheduler's life share.
+// life.c - shared code of the scenarios of a scheduler's life.
 
 #include "life.h"
 

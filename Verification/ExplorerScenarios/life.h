@@ -1,4 +1,4 @@
-// life.h - what the scenarios of a scheduler's life share: bodies, ends, and expectations.
+// life.h - shared code of the scenarios of a scheduler's life: bodies, ends, and expectations.
 
 #ifndef LIFE_H
 #define LIFE_H
@@ -10,22 +10,23 @@
 void passes_gate(void *context, void *extra, csched_disposition disposition);
 void opens_gate(void *context, void *extra, csched_disposition disposition);
 void opens_gate_2(void *context, void *extra, csched_disposition disposition);
-/// Opens the gate 0, and waits for the gate 1.
+/// Opens gate 0, and waits for gate 1.
 void tells_and_waits_for_gate_1(void *context, void *extra, csched_disposition disposition);
 /// Four more, of the body below.
 void submits_many(void *context, void *extra, csched_disposition disposition);
 
 /// Plain: written while no body may start.
 extern int quiet;
-/// Looks whether it may run, and runs.
+/// Checks whether it may run, and runs.
 void looks_around(int number, csched_disposition disposition);
 void stays_quiet(void *context, void *extra, csched_disposition disposition);
 /// For a moment nothing may start: stays_quiet would fail.
 void be_quiet(void);
-/// Checks the promise of suspend: when nothing runs, nothing starts.
+/// Checks the promise of suspend: if nothing is running, nothing starts.
 void suspends_and_resumes(void);
 
-/// Lets time pass, for the watch to look. Others may go on at any time meanwhile, and so may the caller.
+/// Lets time pass, so that the watch checks. Other threads may continue at any time meanwhile, and so
+/// may the caller.
 void pass_time(void);
 
 // MARK: The end
@@ -39,7 +40,7 @@ void expect_accepted(int count, bool cancelling);
 void shut_down(uint64_t timeout_ns);
 void shuts_down(void);
 void closes(void);
-/// Opens the gate 0 when a worker has ended.
+/// Opens gate 0 when a worker has ended.
 void watch_the_end_of_a_worker(void);
 
 #endif

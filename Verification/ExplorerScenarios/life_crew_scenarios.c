@@ -1,4 +1,4 @@
-// life_crew_scenarios.c - workers come and go.
+// life_crew_scenarios.c - workers are added and removed.
 
 #include "life.h"
 
@@ -40,7 +40,7 @@ static void passes_gate_3(void *context, void *extra, csched_disposition disposi
     ran(number_of(context), disposition);
 }
 
-// The worker that goes has operations in its deque, or is asleep.
+// The leaving worker has operations in its deque, or is asleep.
 static void shrink_main(void)
 {
     world_open_workers(2);
@@ -64,7 +64,7 @@ static void shrink_asleep_main(void)
 }
 MAIN(shrink_asleep)
 
-// The worker that goes was woken a moment ago, by a submission.
+// The leaving worker was just woken by a submission.
 static void shrink_woken_main(void)
 {
     world_open_workers(2);
@@ -78,8 +78,8 @@ static void shrink_woken_main(void)
 }
 MAIN(shrink_woken)
 
-// The worker that goes has run a body, and the scheduler is suspended: it does not show as running, and what
-// the body read may be written.
+// The leaving worker has run a body, and the scheduler is suspended: the worker does not show as running,
+// and what the body read may be written.
 static void reads_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -105,7 +105,7 @@ static void shrink_suspended_main(void)
 }
 MAIN(shrink_suspended)
 
-// The worker that goes has always something to do: it goes all the same.
+// The leaving worker always has something to do: it leaves all the same.
 static void goes_on_until_stopped(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -113,7 +113,7 @@ static void goes_on_until_stopped(void *context, void *extra, csched_disposition
     if (gate_is_open(&gates[0])) {
         ran(number_of(context), disposition);
     } else {
-        csched_yield(); // or the explorer would run nothing else
+        csched_yield(); // otherwise the explorer would run no other thread
         submit(operation_with(number_of(context), goes_on_until_stopped));
     }
 }
@@ -135,7 +135,7 @@ static void shrink_endless_main(void)
 }
 MAIN(shrink_endless)
 
-// A worker goes with an operation in its deque, and its memory goes: the operation does not.
+// A worker leaves with an operation in its deque, and its memory is freed: the operation is not lost.
 static void submits_children_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -166,7 +166,7 @@ static void shrink_twice_main(void)
 }
 MAIN(shrink_twice)
 
-// The worker that goes finds no memory for handing over what it has.
+// The leaving worker finds no memory to hand over its operations.
 static void shrink_memory_main(void)
 {
     world_open_workers(2);
@@ -188,7 +188,7 @@ static void shrink_memory_main(void)
 }
 MAIN(shrink_memory)
 
-// The same under a suspension: it goes on when that ends.
+// The same under a suspension: the worker continues when that ends.
 static void shrink_memory_suspended_main(void)
 {
     quiet = 0;
@@ -210,8 +210,8 @@ static void shrink_memory_suspended_main(void)
 }
 MAIN(shrink_memory_suspended)
 
-// The worker that goes has announced that it blocks, and blocks no more: what it waits for runs on its
-// stack, as the other worker does not come for it.
+// The leaving worker has announced that it blocks, and no longer blocks: the operation that it waits for
+// runs on its stack, because the other worker does not come for it.
 static csched_completion *inner;
 
 static void announces_and_waits(void *context, void *extra, csched_disposition disposition)
@@ -249,7 +249,7 @@ static void shrink_announced_main(void)
 }
 MAIN(shrink_announced)
 
-// A worker comes while the only other one waits for what it can run.
+// A worker is added while the only other one waits for an operation that the new one can run.
 static void grow_main(void)
 {
     world_open_workers(1);
@@ -262,7 +262,7 @@ static void grow_main(void)
 }
 MAIN(grow)
 
-// A worker comes while another one becomes the sentry, and notes what everybody has executed.
+// A worker is added while another one becomes the sentry, and records what each has executed.
 static void grow_and_watch_main(void)
 {
     world_open_workers(2);
@@ -277,7 +277,7 @@ static void grow_and_watch_main(void)
 }
 MAIN(grow_and_watch)
 
-// The worker that goes announces just then that its body blocks.
+// The leaving worker announces at that moment that its body blocks.
 static void announces_behind_gate_1(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -304,8 +304,8 @@ static void shrink_announcing_main(void)
 }
 MAIN(shrink_announcing)
 
-// The worker that goes has no memory for handing over what it has, and the scheduler is suspended: it starts
-// nothing, and does not show as running.
+// The leaving worker has no memory to hand over its operations, and the scheduler is suspended: the worker
+// starts nothing, and does not show as running.
 static void submits_two_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -330,7 +330,7 @@ static void shrink_suspended_memory_main(void)
     gate_open(&gates[1]);
     explorer_settle(csched_site("settle"));
     explorer_calm(true);                                       // the newest value is read
-    if (csched_scheduler_statistics(scheduler).running != 1) { // the one at the gate 3
+    if (csched_scheduler_statistics(scheduler).running != 1) { // the one at gate 3
         explorer_fail("a suspended worker that goes shows as running (S7)");
     }
     if (times_run(2) + times_run(3) != 0) {
@@ -338,7 +338,7 @@ static void shrink_suspended_memory_main(void)
     }
     explorer_calm(false);
     csched_scheduler_resume(scheduler);
-    csched_scheduler_suspend(scheduler); // it was woken, and comes now, or in the middle
+    csched_scheduler_suspend(scheduler); // it was woken, and arrives now, or in the middle
     if (csched_scheduler_statistics(scheduler).running == 1) {
         be_quiet();
     }
@@ -352,7 +352,7 @@ MAIN(shrink_suspended_memory)
 
 static void resizes(void) { csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize"); }
 
-// One goes, one comes, and operations are on their way.
+// One worker leaves, one is added, and operations are in flight.
 static void shrink_and_grow_main(void)
 {
     world_open_workers(2);
@@ -368,7 +368,7 @@ static void shrink_and_grow_main(void)
 }
 MAIN(shrink_and_grow)
 
-// A worker comes while the scheduler ends.
+// A worker is added while the scheduler ends.
 static void grows(void)
 {
     csched_status status = csched_scheduler_resize(scheduler, 2);
@@ -389,7 +389,7 @@ static void grow_and_shut_down_main(void)
 }
 MAIN(grow_and_shut_down)
 
-// Somebody counts while workers go, are taken out, and their memory goes.
+// Statistics are read while workers leave, are taken out, and are freed.
 static void counts(void)
 {
     csched_statistics sum = csched_scheduler_statistics(scheduler);
@@ -416,7 +416,7 @@ static void statistics_main(void)
 }
 MAIN(statistics)
 
-// Somebody counts while all workers end.
+// Statistics are read while all workers end.
 static void statistics_at_end_main(void)
 {
     world_open_workers(2);
@@ -432,7 +432,7 @@ static void statistics_at_end_main(void)
 }
 MAIN(statistics_at_end)
 
-// Somebody counts while the inbox of a thread that has ended is taken out.
+// Statistics are read while the inbox of a thread that has ended is taken out.
 static void statistics_and_churn_main(void)
 {
     world_open_workers(1);
@@ -440,12 +440,12 @@ static void statistics_and_churn_main(void)
     thread_join(thread_start("submitter", submits_operation_0));
     world_explore_without_time();
     csched_scheduler_resume(scheduler);
-    (void)csched_scheduler_statistics(scheduler); // exact only when nothing happens
+    (void)csched_scheduler_statistics(scheduler); // exact only at quiescence
     world_end(1);
 }
 MAIN(statistics_and_churn)
 
-// A worker comes while another one looks for something to take.
+// A worker is added while another one looks for operations to take.
 static void grow_and_look_main(void)
 {
     world_open_workers(1);
@@ -457,7 +457,7 @@ static void grow_and_look_main(void)
 }
 MAIN(grow_and_look)
 
-// Two resizes at once, each of which takes out those that have gone.
+// Two concurrent resizes, each of which takes out the workers that have left.
 static void resizes_to_two(void)
 {
     csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");
@@ -479,7 +479,7 @@ static void resize_twice_main(void)
 }
 MAIN(resize_twice)
 
-// A worker sleeps for the second time, and is told to leave.
+// A worker sleeps for the second time, and is asked to leave.
 static void shrink_asleep_again_main(void)
 {
     world_open_workers(2);

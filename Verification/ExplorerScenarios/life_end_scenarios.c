@@ -7,7 +7,7 @@
 
 // MARK: The end
 
-// A thread submits, for the first time, while another one shuts down.
+// A thread submits for the first time while another one shuts down.
 static void drain_main(void)
 {
     world_open_workers(1);
@@ -34,8 +34,8 @@ static void cancel_main(void)
 }
 MAIN(cancel)
 
-// A thread that has submitted before submits again while the scheduler is closed under a worker that has just
-// run dry.
+// A thread that has submitted before submits again while the scheduler is closed, and its worker has just run
+// dry.
 static void submits_0_and_later_1(void)
 {
     accepted[0] = true;
@@ -92,8 +92,8 @@ static void drain_two_main(void)
 }
 MAIN(drain_two)
 
-// The last operation comes while one worker falls asleep, and needs both: the other one takes it, and is busy
-// with it, so nobody may stop the scheduler under it.
+// The last operation arrives while one worker falls asleep, and needs both: the other worker takes it and
+// executes it, so the scheduler must not be stopped under it.
 static void submits_1_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -155,8 +155,8 @@ static void drain_nested_main(void)
 }
 MAIN(drain_nested)
 
-// A wait inside a body that another thread completes, by the address of the counter: nobody uses the worker
-// after the wait, and the scheduler can go.
+// A wait inside a body that another thread completes, by the address of the counter: the worker is not used
+// after the wait, and the scheduler can be destroyed.
 static void waits_inside(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -182,7 +182,7 @@ static void lend_main(void)
 }
 MAIN(lend)
 
-// A wait inside a body for nothing.
+// A wait inside a body when nothing is outstanding.
 static void waits_for_nothing(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -201,7 +201,7 @@ static void wait_for_nothing_main(void)
 }
 MAIN(wait_for_nothing)
 
-// Suspended, with operations that wait, and then shut down: they run, or are told that they will not.
+// Suspended, with queued operations, and then shut down: they run, or are notified that they will not.
 static void drain_suspended_main(void)
 {
     world_open_workers(1);
@@ -233,7 +233,7 @@ static void cancel_suspended_main(void)
 }
 MAIN(cancel_suspended)
 
-// A time limit: what has not started by then is cancelled.
+// A time limit: operations that have not started by then are cancelled.
 static void deadline_main(void)
 {
     world_open_workers(1);
@@ -276,8 +276,8 @@ static void close_full_main(void)
 }
 MAIN(close_full)
 
-// A worker is on its way out when the scheduler ends, and the other one has nothing to do: whoever is the
-// last sees it.
+// A worker is leaving when the scheduler ends, and the other one has nothing to do: the last worker detects
+// the end.
 static void shrink_and_drain_main(void)
 {
     world_open_workers(2);
@@ -289,8 +289,8 @@ static void shrink_and_drain_main(void)
 }
 MAIN(shrink_and_drain)
 
-// Worker 2 leaves, and hands over what it has submitted. Worker 0 has looked before that, and rests after it,
-// as worker 1 takes the operation.
+// Worker 2 leaves, and hands over what it has submitted. Worker 0 has checked before that, and rests after
+// it, while worker 1 takes the operation.
 static void goes_on_when_another_has_left(void *unused, csched_event event, uint32_t worker)
 {
     (void)unused;
@@ -342,7 +342,7 @@ static void leave_and_drain_main(void)
 }
 MAIN(leave_and_drain)
 
-// The time limit is generous, and the end is told: nobody waits for the time to pass.
+// The time limit is generous, and the end is signalled: no thread waits for the time to pass.
 static void deadline_told_main(void)
 {
     world_open_workers(1);
@@ -374,7 +374,7 @@ MAIN(twice)
 
 // MARK: Several at once
 
-// Resumed while it is shut down: whichever comes first, it ends.
+// Resumed while it is shut down: whichever comes first, the scheduler ends.
 static void resume_and_shut_down_main(void)
 {
     world_open_workers(1);
@@ -390,7 +390,7 @@ static void resume_and_shut_down_main(void)
 }
 MAIN(resume_and_shut_down)
 
-// A shutdown that cancels beside one that does not, under a suspension: nothing runs.
+// A shutdown that cancels concurrently with one that does not, under a suspension: nothing runs.
 static void cancel_and_close_main(void)
 {
     world_open_workers(1);
@@ -424,7 +424,7 @@ static void cancel_twice_main(void)
 }
 MAIN(cancel_twice)
 
-// Suspended beside a close: who was suspended in time starts nothing until the resume.
+// Suspended concurrently with a close: if the suspension came in time, nothing starts until the resume.
 static void submits_late(void)
 {
     csched_operation what = operation(1);
@@ -461,7 +461,8 @@ static void suspend_and_close_main(void)
 }
 MAIN(suspend_and_close)
 
-// Two schedulers come at once, and go one after the other; what is submitted to one runs on that one.
+// Two schedulers are created at once, and destroyed one after the other; operations submitted to one run on
+// that one.
 static csched_scheduler *both[2];
 
 static void creates(int number)
@@ -500,7 +501,7 @@ static void two_schedulers_main(void)
 }
 MAIN(two_schedulers)
 
-// All schedulers are visited while one of them goes.
+// All schedulers are visited while one of them is destroyed.
 static void counts_workers(void *count, csched_scheduler *visited)
 {
     *(uint32_t *)count += csched_scheduler_workers(visited);
@@ -530,7 +531,7 @@ static void visited_main(void)
 }
 MAIN(visited)
 
-// A thread has inboxes of two schedulers, and one of them has gone.
+// A thread has inboxes of two schedulers, one of which has been destroyed.
 static void submits_to_both(void)
 {
     csched_configuration configuration = world_configuration();

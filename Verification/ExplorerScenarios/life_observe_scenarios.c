@@ -1,4 +1,4 @@
-// life_observe_scenarios.c - observers come, go, and submit.
+// life_observe_scenarios.c - observers are set, replaced and released, and submit.
 
 #include "life.h"
 
@@ -72,8 +72,8 @@ static void observe_twice_check(void)
     }
 }
 
-// An observer that is told that its worker falls asleep submits an operation, while another worker is the
-// sentry: it is run without waiting for the sentry to look.
+// An observer that is notified that its worker falls asleep submits an operation, while another worker is
+// the sentry: it is run without waiting for the sentry's check.
 static void submits_once_parked(void *context, csched_event event, uint32_t worker)
 {
     (void)context;
@@ -100,8 +100,8 @@ static void observer_submits_main(void)
 }
 MAIN(observer_submits)
 
-// Workers that are woken for the end tell so, and what is submitted then is run.
-static bool woken[2]; // each is of one worker
+// Workers that are woken for the end report that, and operations submitted then are run.
+static bool woken[2]; // each is used by one worker
 
 static void submits_as_it_is_woken(void *context, csched_event event, uint32_t worker)
 {
@@ -134,7 +134,7 @@ static void observer_submits_at_the_end_main(void)
 }
 MAIN(observer_submits_at_the_end)
 
-// Two observers come at once, while two workers call the one before.
+// Two observers are set at once, while two workers call the previous one.
 static void observes_1(void) { observe(1); }
 
 static void observe_twice_main(void)
@@ -153,7 +153,7 @@ static void observe_twice_main(void)
 }
 MAIN(observe_twice)
 
-// Another scheduler's reader holds back what was retired. The end waits for it where an observer was set,
+// Another scheduler's reader holds back retired memory. The end waits for it where an observer was set,
 static void reads_for_a_while(void)
 {
     csched_reclaim_enter();

@@ -1,10 +1,10 @@
-// life_suspend_scenarios.c - suspend and resume, beside operations that come and run.
+// life_suspend_scenarios.c - suspend and resume, concurrently with operations that arrive and run.
 
 #include "life.h"
 
 #include "scenarios.h"
 
-// Operations that come from outside.
+// Operations that arrive from outside.
 static void suspend_main(void)
 {
     quiet = 0;
@@ -39,7 +39,7 @@ static void suspend_chain_main(void)
 }
 MAIN(suspend_chain)
 
-// A deep deque, which is popped below what is open.
+// A deep deque, which is popped below its open part.
 static void suspend_deep_main(void)
 {
     quiet = 0;
@@ -51,7 +51,7 @@ static void suspend_deep_main(void)
 }
 MAIN(suspend_deep)
 
-// A second worker steals, and is suspended with what it has stolen.
+// A second worker steals, and is suspended while holding the stolen operations.
 static void suspend_two_main(void)
 {
     quiet = 0;
@@ -79,7 +79,7 @@ static void resume_main(void)
 }
 MAIN(resume)
 
-// A submission beside the suspension and its end: one of the two wakes the worker.
+// A submission concurrent with the suspension and its end: one of the two wakes the worker.
 static void submits_0_and_then_1(void)
 {
     submit(operation(0));
@@ -103,7 +103,7 @@ static void submit_suspended_main(void)
 }
 MAIN(submit_suspended)
 
-// The worker has put back what it had in its hand, and is about to sleep, when the suspension ends.
+// The worker has put back the operation it was holding, and is about to sleep, when the suspension ends.
 static void tells_waits_and_submits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -127,7 +127,7 @@ static void resume_race_main(void)
 }
 MAIN(resume_race)
 
-// The same, and the scheduler is shut down then: what was put back is not forgotten.
+// The same, and then the scheduler is shut down: the operation that was put back is not forgotten.
 static void tells_and_submits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -178,7 +178,7 @@ static void suspend_and_drain_main(void)
 }
 MAIN(suspend_and_drain)
 
-// A suspended worker sleeps, and does not look at what it has put back over and over.
+// A suspended worker sleeps, and does not poll what it has put back.
 static void suspended_sleeps_main(void)
 {
     world_open_workers(1);
@@ -193,8 +193,8 @@ static void suspended_sleeps_main(void)
 }
 MAIN(suspended_sleeps)
 
-// A notification that waits, on a worker that runs no body: the worker shows as running while it runs
-// what belongs to its wait, and not afterwards.
+// A queued notification, on a worker that runs no body: the worker shows as running while it runs
+// operations of its wait, and not afterwards.
 static csched_completion *second;
 
 static void waits_for_second(void *unused)
@@ -218,7 +218,7 @@ static void begin_waiting_notification(void)
 static void notification_waits_main(void)
 {
     begin_waiting_notification();
-    world_explore(); // with time: the watch looks, when it was suspended as it looked for what to run
+    world_explore(); // with time: the watch checks, if it was suspended while looking for work
     gate_open(&gates[1]);
     suspends_and_resumes();
     gate_pass(&gates[2]);
@@ -227,8 +227,8 @@ static void notification_waits_main(void)
 }
 MAIN(notification_waits)
 
-// The same, and the suspension is over when the worker has found what it runs in its wait: what was written
-// meanwhile is seen there.
+// The same, and the suspension is over when the worker has found an operation to run in its wait: it sees
+// what was written meanwhile.
 static void suspends_for_a_moment(void)
 {
     csched_scheduler_suspend(scheduler);

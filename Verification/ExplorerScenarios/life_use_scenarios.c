@@ -21,7 +21,7 @@ static void full_main(void)
 }
 MAIN(full)
 
-// Two callers find it full, and run what they have.
+// Two callers find it full, and run their own operations.
 static void submits_and_runs_2(void) { submit(operation(2)); }
 
 static void in_callers_main(void)
@@ -65,13 +65,13 @@ static void full_and_closed_main(void)
 }
 MAIN(full_and_closed)
 
-// Operations that submit themselves, without end: what comes from outside is run all the same, and room is
+// Operations that resubmit themselves endlessly: operations from outside are run all the same, and room is
 // made.
 static void goes_on_until_open(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra, (void)disposition;
     if (!gate_is_open(&gates[0])) {
-        csched_yield(); // or the explorer would run nothing else
+        csched_yield(); // otherwise the explorer would run no other thread
         submit(operation_with(number_of(context), goes_on_until_open));
     }
 }
@@ -94,7 +94,7 @@ static void fair_main(void)
 }
 MAIN(fair)
 
-// The same inside: an older operation of the worker's own deque.
+// The same from inside: an older operation in the worker's own deque.
 static void submits_the_gate_and_goes_on(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra, (void)disposition;
@@ -131,8 +131,8 @@ static void fair_long_main(void)
 }
 MAIN(fair_long)
 
-// Undisturbed: there is always one in the inbox, and each turn is a fair one; what lies in the worker's own
-// deque is run all the same, the older ones, too.
+// Undisturbed: there is always an operation in the inbox, and each turn is a fair one; operations in the
+// worker's own deque are run all the same, including the older ones.
 enum { FLOOD_BEFORE = 8, FLOOD_MOST = 24 };
 static int flood;
 static int rounds;
@@ -161,7 +161,7 @@ static void fair_flooded_main(void)
 }
 MAIN(fair_flooded)
 
-// Undisturbed: a tree of long operations is run from its newest nodes, and its oldest have turns.
+// Undisturbed: a tree of long operations is run from its newest nodes, and its oldest also get turns.
 enum { NODES = 6 };
 static uint32_t nodes_begun;
 
@@ -192,7 +192,7 @@ static void fair_newest_main(void)
 }
 MAIN(fair_newest)
 
-// Undisturbed: after many short operations the worker has slept, and the next are long.
+// Undisturbed: after many short operations the worker has slept, and the next operations are long.
 static void is_long_until_open(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra, (void)disposition;
@@ -205,7 +205,7 @@ static void is_long_until_open(void *context, void *extra, csched_disposition di
     }
     submit_job(operation_with(number_of(context), is_long_until_open));
     if (rounds == 1) {
-        submit_job(operation_with(0, opens_gate_and_runs)); // lies in the inbox
+        submit_job(operation_with(0, opens_gate_and_runs)); // is in the inbox
     }
 }
 
@@ -226,7 +226,7 @@ static void fair_after_sleep_main(void)
 }
 MAIN(fair_after_sleep)
 
-// Memory runs out somewhere: what was refused is not run, what was accepted is, and no place is lost.
+// Memory runs out somewhere: refused operations are not run, accepted ones are, and no place is lost.
 static bool was_accepted[2];
 
 static void submits_if_there_is_memory(int number)
@@ -259,7 +259,7 @@ MAIN(memory)
 
 // MARK: Threads
 
-// A thread comes, submits and ends, over and over: its inbox is emptied, and goes.
+// A thread arrives, submits and ends, repeatedly: its inbox is emptied, and freed.
 // A thread that has submitted has ended: its inbox is taken out while another thread shuts down.
 static void churn_and_close_main(void)
 {
@@ -288,7 +288,7 @@ static void churn_main(void)
 }
 MAIN(churn)
 
-// The scheduler is given up on its own worker.
+// The scheduler is released on its own worker.
 static void gives_up(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -302,7 +302,7 @@ static void destroy_later_main(void)
     world_open_workers(1);
     world_explore();
     submit(operation_with(0, gives_up));
-    gate_open(&gates[0]); // nobody but the worker uses it any more
+    gate_open(&gates[0]); // only the worker uses it from now on
     wait_for_all();
     expect_ran(1);
     explorer_calm(true);

@@ -1,5 +1,5 @@
-// parking_scenarios.c - workers sleep and are woken: a submission always finds a worker, and a worker the
-// submission.
+// parking_scenarios.c - workers sleep and are woken: every submission finds a worker, and the worker finds
+// the submission.
 
 #include "world.h"
 
@@ -8,7 +8,7 @@
 
 static csched_completion *inner; // a second counter
 
-// Everybody sleeps.
+// All workers sleep.
 static void asleep_main(void)
 {
     world_open_workers(2);
@@ -31,7 +31,7 @@ static void opens_gate_0_and_lingers(void *context, void *extra, csched_disposit
     give_way();
 }
 
-// The only worker has just run something, looks around, and falls asleep.
+// The only worker has just run something, checks for more, and falls asleep.
 static void falls_asleep_main(void)
 {
     world_open_workers(1);
@@ -44,7 +44,7 @@ static void falls_asleep_main(void)
 }
 MAIN(falls_asleep)
 
-// The same among two, of whom the other one sleeps.
+// The same with two workers, of which the other one sleeps.
 static void one_of_two_main(void)
 {
     world_open_workers(2);
@@ -83,7 +83,7 @@ static void two_main(void)
 }
 MAIN(two)
 
-// The only looker finds the first of two submissions, which had both counted on it and on the sentry; the
+// The only looker finds the first of two submissions, both of which had counted on it and on the sentry; the
 // first waits for the second. The sentry is woken before its time.
 static void passes_gate_1(void *context, void *extra, csched_disposition disposition)
 {
@@ -104,7 +104,7 @@ static void sentry_main(void)
     int other = thread_start("submitter", submits_the_awaited_one);
     world_explore_without_time();
     for (int turn = 0; turn < 3; turn++) {
-        csched_yield(); // the turn of the worker in its body, which looks around then
+        csched_yield(); // the turn of the worker in its body, which then checks for work
     }
     submit(operation_with(0, passes_gate_0));
     thread_join(other);
@@ -113,7 +113,7 @@ static void sentry_main(void)
 }
 MAIN(sentry)
 
-// A body submits what it then waits for, without helping: somebody else has to come for it.
+// A body submits an operation that it then waits for, without helping: another worker has to come for it.
 static void submits_1_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -131,7 +131,7 @@ static void busy_main(void)
 }
 MAIN(busy)
 
-// The other one is about to sleep when the body submits.
+// The other worker is about to sleep when the body submits.
 static void busy_and_falling_asleep_main(void)
 {
     world_open_workers(2);
@@ -145,7 +145,7 @@ static void busy_and_falling_asleep_main(void)
 }
 MAIN(busy_and_falling_asleep)
 
-// A batch in one worker's hand, of which the first waits for the last.
+// One worker holds a batch, whose first operation waits for its last.
 static void bulk_main(void)
 {
     world_open_workers(2);
@@ -157,7 +157,7 @@ static void bulk_main(void)
 }
 MAIN(bulk)
 
-// A body submits three at once, and waits for the oldest: no time has to pass until somebody comes for it.
+// A body submits three at once, and waits for the oldest: a worker comes for it without any time passing.
 static void submits_three_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -176,9 +176,9 @@ static void burst_main(void)
 }
 MAIN(burst)
 
-// The other worker looks around when the three come: they wake nobody then, and it must see them before it
-// sleeps. (With weak memory the sentry is needed: a push may see a looker that is none any more, and has no
-// fence.)
+// The other worker is looking for work when the three are pushed: the push wakes no worker then, and the
+// other worker must see them before it sleeps. (With weak memory the sentry is needed: a push may see a
+// looker that no longer looks, and has no fence.)
 static void passes_gate_and_submits_three(void *context, void *extra, csched_disposition disposition)
 {
     gate_pass(&gates[1]);
@@ -222,8 +222,8 @@ static void counters_main(void)
 }
 MAIN(counters)
 
-// A body submits what it waits for while another worker looks around, which then finds something else, and
-// waits for the same: a third one has to come.
+// A body submits an operation that it waits for while another worker is looking for work. That worker then
+// finds another operation, which waits for the same one: a third worker has to come.
 static void third_main(void)
 {
     world_open_workers(3);
@@ -237,7 +237,7 @@ static void third_main(void)
 }
 MAIN(third)
 
-// A body waits for what comes from outside: another worker runs it.
+// A body waits for an operation from outside: another worker runs it.
 static void wait_for_inner(void *context, csched_disposition disposition)
 {
     csched_check(csched_completion_wait(inner, CSCHED_FOREVER) == CSCHED_WAIT_COMPLETED, "wait");
@@ -306,7 +306,8 @@ static void wait_of_two_awake_main(void)
 }
 MAIN(wait_of_two_awake)
 
-// The counter that is waited for is left by a thread that is no worker: it wakes the worker in its wait.
+// The last leave of the awaited counter is by a thread that is not a worker: it wakes the worker in its
+// wait.
 static void wait_in_body(csched_function body)
 {
     world_open_workers(1);
@@ -366,7 +367,8 @@ static void crowd_main(void)
 }
 MAIN(crowd)
 
-// The time of a sleep is none of the operation that follows. Where operations are slow, no search yields.
+// The time of a sleep does not count for the operation that follows. Where operations are slow, no search
+// yields.
 static void slow_main(void)
 {
     world_open_workers(1);
@@ -384,7 +386,7 @@ static void slow_main(void)
 }
 MAIN(slow)
 
-// While a look takes as much as it may, the next one follows without a yield.
+// If a check takes as much as it may, the next check follows without a yield.
 static void expect_backlog(csched_function first, int count, int yields)
 {
     submit(operation_with(0, first));
@@ -407,7 +409,7 @@ static void submits_gate_0(void *context, void *extra, csched_disposition dispos
     submit(operation_with(number_of(context), passes_gate_0));
 }
 
-// First come a few others, so that the one at the gate has a fair turn, and a whole segment follows.
+// A few others come first, so that the operation at the gate gets a fair turn, and a whole segment follows.
 static void backlog_main(void)
 {
     world_open_workers(1);
@@ -416,20 +418,20 @@ static void backlog_main(void)
         submit(operation_with(CSCHED_BATCH + 1, does_nothing));
     }
     csched_scheduler_resume(scheduler);
-    // Before the look that takes a batch, and before the sleep; a fair turn takes the rest.
+    // Before the check that takes a batch, and before the sleep; a fair turn takes the rest.
     expect_backlog(submits_gate_0, CSCHED_BATCH + 1, 2);
 }
 MAIN(backlog)
 
-// With a limited capacity each look takes one.
+// With a limited capacity each check takes one operation.
 static void bounded_backlog_main(void)
 {
     world_open_with_places(4);
-    expect_backlog(passes_gate_0, 3, 1); // before the sleep: the first one was the whole of a look, too
+    expect_backlog(passes_gate_0, 3, 1); // before the sleep: the first one was all of a check, too
 }
 MAIN(bounded_backlog)
 
-// There the first yield of a search comes after its look. It tells of a crowd, and of its end.
+// Then the first yield of a search comes after its check. It reports a crowd, and its end.
 static void bounded_crowd_main(void)
 {
     world_open_with_places(4);
@@ -450,13 +452,13 @@ static void bounded_crowd_main(void)
 }
 MAIN(bounded_crowd)
 
-// A sentry that looks in vain does not say what the yields of its looks have cost.
+// A sentry that checks in vain does not report what the yields of its checks have cost.
 static void crowd_beside_body_main(void)
 {
     world_open_workers(2);
     submit(operation_with(0, passes_gate_0));
     explorer_settle(csched_site("settle"));
-    submit(operation(1)); // of the other worker, which sleeps beside a busy one then
+    submit(operation(1)); // for the other worker, which then sleeps while this one is busy
     explorer_settle(csched_site("settle"));
     int before = times_yielded;
     slow_yield_ns = 0;
@@ -483,15 +485,15 @@ static void crowd_comes_main(void)
 }
 MAIN(crowd_comes)
 
-// Threads stop for ever: what others submit is run. A stopped worker keeps what it had in its hand, and the
-// wake-up that it was given: the submission after that one wakes another.
+// Threads stop for ever: what other threads submit is run. A stopped worker keeps what it was holding, and
+// the wake-up that it received: the submission after that one wakes another worker.
 enum { FIRST_WORKER = 1, LAST_WORKER = 2, FIRST_SUBMITTER = 3 };
 enum { LATE = 8, LATE_COUNT = 3 };
 
 static void submits_0(void) { submit(operation(0)); }
 static void submits_1(void) { submit(operation(1)); }
 
-// When nothing more comes of the others, a stopped one or not.
+// When the other threads, stopped or not, do nothing more.
 static void submit_late(int count)
 {
     for (int number = LATE; number < LATE + LATE_COUNT; number++) {
@@ -506,7 +508,7 @@ static void submit_late(int count)
     }
 }
 
-// `others`: threads that were there before the workers.
+// `others`: threads that existed before the workers.
 static void expect_free(int frozen, int others)
 {
     bool is_worker = frozen >= FIRST_WORKER + others && frozen <= LAST_WORKER + others;
@@ -559,7 +561,8 @@ static void free_guarded_main(void)
 }
 MAIN(free_guarded)
 
-// The same with a body that submits two more: a worker stops among its own operations, or among the other's.
+// The same with a body that submits two more: a worker stops among its own operations, or among the other
+// worker's.
 static void submits_children(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;

@@ -45,7 +45,7 @@
         static const explorer_site csched_here = {__FILE__, __LINE__, text};                                 \
         &csched_here;                                                                                        \
     }))
-// An integer, a pointer or a function as the explorer keeps it, and back.
+// An integer, a pointer or a function in the explorer's representation, and back.
 #define csched_word(object, value) ((uint64_t)(uintptr_t)(value))
 #define csched_of_word(object, word) ((__typeof__(*(object)))(uintptr_t)(word))
 
@@ -76,7 +76,7 @@
 #define csched_cas_weak(object, expected, desired, success, failure)                                         \
     csched_compare(object, expected, desired, success, failure, true)
 #define csched_fence(order) explorer_fence(csched_site("fence " #order), explorer_##order)
-// A light one keeps a compiler from moving accesses, which here is never done.
+// A light fence keeps the compiler from moving accesses, which it never does here.
 #define csched_fence_light() ((void)0)
 #define csched_fence_heavy() explorer_fence_all(csched_site("heavy fence"))
 
@@ -91,16 +91,16 @@
 #define csched_wake_on_time() ((void)0)
 #define csched_ticks() explorer_now_ns()
 #define csched_ticks_are_steady() true
-#define csched_is_recording() false // rings have scenarios of their own
+#define csched_is_recording() false // rings have separate scenarios
 #define csched_now_ns() explorer_now_ns()
 #define csched_thread_id() ((int32_t)explorer_self() + 1)
 #define csched_thread_sleeps(id) ((id) > 0 && explorer_is_waiting((id) - 1))
 #define csched_thread_ran_ns(id) ((id) > 0 ? port_thread_ran_ns() : 0)
 #define csched_warn(name, sentence) port_warn((name), (sentence))
-// A scenario's settings are read by calls, so that they are no plain memory of the core.
+// A scenario's settings are read by calls, so that they are not plain memory of the core.
 extern uint64_t slow_yield_ns;     // which yields are slow
 extern uint64_t slow_operation_ns; // which operations
-extern bool busy_between_looks;    // whether threads that are found waiting have run until then
+extern bool busy_between_looks;    // whether threads that are found waiting have been running until then
 extern int times_yielded;
 uint64_t port_slow_yield_ns(void);
 uint64_t port_slow_operation_ns(void);

@@ -1,4 +1,4 @@
-// priority_scenarios.c - operations of high priority, and of the background: what begins next, what is not
+// priority_scenarios.c - operations of high and of background priority: what begins next, what must not be
 // overlooked, what keeps its priority.
 
 #include "life.h"
@@ -27,7 +27,7 @@ static void expect_priority(csched_priority priority)
 
 // MARK: What begins next
 
-static int turns; // plain: of one worker
+static int turns; // plain: used by one worker
 static int turn_of[ITEMS_MOST];
 
 static void takes_its_turn(void *context, void *extra, csched_disposition disposition)
@@ -40,7 +40,7 @@ static void takes_its_turn(void *context, void *extra, csched_disposition dispos
 
 static csched_operation in_turn(int number) { return operation_with(number, takes_its_turn); }
 
-// At the end, of a worker that sleeps.
+// At the end, for a worker that is asleep.
 static void expect_turn(int number, int least, int most)
 {
     if (turn_of[number] < least || turn_of[number] > most) {
@@ -78,7 +78,7 @@ static void high_main(void)
 }
 MAIN(high)
 
-// The same in a body, of which the worker knows nothing else.
+// The same in a body, which is the only operation that the worker knows.
 static void submits_high_last(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -101,7 +101,7 @@ static void high_inside_main(void)
 }
 MAIN(high_inside)
 
-// A worker that finds no more of high priority looks at all others, while they become more.
+// A worker that finds no more of high priority checks all other workers, while their number grows.
 static void grows(void) { csched_check(csched_scheduler_resize(scheduler, 3) == CSCHED_OK, "resize"); }
 
 static void high_grows_main(void)
@@ -116,7 +116,7 @@ static void high_grows_main(void)
 }
 MAIN(high_grows)
 
-// Others of high priority came before, not in a row with it.
+// Other operations of high priority arrived earlier, not in a row with it.
 static void high_apart_main(void)
 {
     open_in_turn();
@@ -136,7 +136,7 @@ static void high_apart_main(void)
 }
 MAIN(high_apart)
 
-// Another worker may steal it, and what is beside it.
+// Another worker may steal it, and its neighbours.
 static void high_and_thief_main(void)
 {
     world_open_workers(2);
@@ -149,7 +149,7 @@ static void high_and_thief_main(void)
 }
 MAIN(high_and_thief)
 
-// The background waits for what waits of the default priority.
+// Background operations wait for queued operations of default priority.
 static void background_main(void)
 {
     open_in_turn();
@@ -166,7 +166,7 @@ static void background_main(void)
 }
 MAIN(background)
 
-// A worker that comes from a suspension finds one of each: that of the background was first.
+// A worker that returns from a suspension finds one of each: the background operation was first.
 static void resumed_main(void)
 {
     open_in_turn();
@@ -181,8 +181,8 @@ static void resumed_main(void)
 }
 MAIN(resumed)
 
-// Undisturbed: where one after the other waits, the worker does not search in between, which begins with a
-// yield.
+// Undisturbed: if operations are queued one after another, the worker does not search in between, which would
+// begin with a yield.
 enum { ROW = 3 * CSCHED_HIGH_MOST };
 static csched_priority priority_of_row;
 static int yields_before;
@@ -223,7 +223,7 @@ MAIN(row_of_background)
 
 // MARK: Shares
 
-static int rounds; // of an operation that submits itself
+static int rounds; // runs of an operation that resubmits itself
 static int most_rounds;
 
 static void goes_on_until_open(void *context, void *extra, csched_disposition disposition)
@@ -233,7 +233,7 @@ static void goes_on_until_open(void *context, void *extra, csched_disposition di
         if (++rounds > most_rounds) {
             explorer_fail("an operation waits while another one has begun %d times (S11)", rounds);
         }
-        csched_yield(); // or the explorer would run nothing else
+        csched_yield(); // otherwise the explorer would run no other thread
         submit(operation_with(number_of(context), goes_on_until_open));
     }
 }
@@ -273,7 +273,8 @@ MAIN(shares)
 static void share_of_high_main(void) { endless(HIGH, HIGH, DEFAULT); }
 MAIN(share_of_high)
 
-// The same inside: older ones of the worker's own deques. Nothing comes from outside, so it can be counted.
+// The same from inside: older operations in the worker's own deques. Nothing arrives from outside, so it can
+// be counted.
 static csched_priority priority_of_first, priority_of_second;
 
 static void submits_both_and_goes_on(void *context, void *extra, csched_disposition disposition)
@@ -314,7 +315,7 @@ static void submits_an_older_one_and_goes_on(void *context, void *extra, csched_
     goes_on_until_open(context, extra, disposition);
 }
 
-// Undisturbed: rows of high priority without an end, each of which ends a fair interval early.
+// Undisturbed: endless rows of high priority, each of which ends a fair interval early.
 static int left_in_turn;
 
 static void begins_beside_high(void *context, void *extra, csched_disposition disposition)
@@ -346,7 +347,7 @@ static void older_beside_high_main(void)
 }
 MAIN(older_beside_high)
 
-// The background's share is one fair turn of two: the others are for what is older.
+// The background's share is one fair turn of two: the others are for older operations.
 static void older_beside_background_main(void)
 {
     rounds = 0;
@@ -359,7 +360,7 @@ static void older_beside_background_main(void)
 }
 MAIN(older_beside_background)
 
-// One of each priority goes on: how many of all begin between two of one is counted.
+// One of each priority resubmits itself: counts how many in all begin between two of one priority.
 enum { PRIORITIES = 3 };
 static int begun_in_all;
 static int last_turn[PRIORITIES];
@@ -411,7 +412,7 @@ static void counted_shares_main(void)
 }
 MAIN(counted_shares)
 
-// Of the background many void ones wait, and one that is not: together they have one share.
+// Many void background operations are queued, and one that is not void: together they have one share.
 static int void_ones;
 
 static void is_void(void *context, void *extra, csched_disposition disposition)
@@ -463,7 +464,7 @@ MAIN(void_beside_default)
 static void void_beside_high_main(void) { void_beside(HIGH); }
 MAIN(void_beside_high)
 
-// A notification of an operation has nothing to do with what comes after that.
+// The notification of an operation is independent of operations that come after it.
 static csched_completion *notifies;
 
 static void is_notified(void *context)
@@ -501,13 +502,12 @@ MAIN(notified)
 
 // MARK: Nothing is overlooked
 
-// A default one that begins though one of high priority waits: the worker has it in its hand, and one may be
-// between two rows.
+// A default operation that begins although one of high priority is queued: the worker is holding it, and one
+// may be between two rows.
 enum { LATE_MOST = 2 };
-static int late; // plain: of one worker
+static int late; // plain: used by one worker
 static int first_late;
-static csched_atomic(bool)
-    counts; // the other worker, if there is one, waits in a body: it has none in its hand
+static csched_atomic(bool) counts; // the other worker, if any, waits in a body and holds none
 
 static void comes_late(void *context, void *extra, csched_disposition disposition)
 {
@@ -536,8 +536,8 @@ static void submit_row(int count)
                  "a submission was not accepted");
 }
 
-// The only worker comes from one of high priority, finds no other, lowers the flag, and goes on with a row,
-// when one more comes.
+// The only worker returns from an operation of high priority, finds no other, lowers the flag, and continues
+// with a row, when one more arrives.
 static void waits_and_submits_a_row(void *context, void *extra, csched_disposition disposition)
 {
     gate_open(&gates[0]);
@@ -564,7 +564,7 @@ static void lower_main(void)
 }
 MAIN(lower)
 
-// The worker has the row already: nothing but its look and the submission.
+// The worker already has the row: only its check and the submission are explored.
 static void submits_a_row_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -590,7 +590,7 @@ static void lower_late_main(void)
 }
 MAIN(lower_late)
 
-// The same, pushed by a worker, while the other one lowers the flag, and then waits in a body.
+// The same, pushed by a worker, while the other one lowers the flag and then waits in a body.
 static void says_so_and_passes_gate(void *context, void *extra, csched_disposition disposition)
 {
     csched_store(&counts, true, seq_cst);
@@ -637,7 +637,7 @@ static void lower_and_push_main(void)
 }
 MAIN(lower_and_push)
 
-// The flag is up: nobody has looked since the body began that comes to lower it.
+// The flag is up: no worker has checked since the body of the worker that will lower it began.
 static void passes_gate_3(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -662,7 +662,7 @@ static void lower_and_push_late_main(void)
     csched_init(&counts, false);
     first_late = 3;
     world_open_workers(2);
-    submit(operation_with(9, passes_gate_3)); // so that the one that comes to lower it goes on first
+    submit(operation_with(9, passes_gate_3)); // so that the worker that lowers it continues first
     explorer_settle(csched_site("settle"));
     submit(operation_with(2, pushes_a_row_and_later_high));
     explorer_settle(csched_site("settle"));
@@ -680,7 +680,7 @@ static void lower_and_push_late_main(void)
 }
 MAIN(lower_and_push_late)
 
-// The only worker falls asleep as one comes, of a priority that was never used, or was.
+// The only worker falls asleep while one arrives, of a priority that was never used, or was.
 static void opens_gate_0_and_lingers(void *context, void *extra, csched_disposition disposition)
 {
     opens_gate(context, extra, disposition);
@@ -714,8 +714,8 @@ MAIN(asleep_used)
 static void asleep_background_used_main(void) { fall_asleep(BACKGROUND, true); }
 MAIN(asleep_background_used)
 
-// A body submits what it then waits for: another worker, which falls asleep, has to come for it: at once, or,
-// for one of high priority, in the sentry's time (N6).
+// A body submits an operation that it then waits for: another worker, which falls asleep, has to come for it:
+// at once, or, for high priority, in the sentry's time (N6).
 static csched_priority pushed;
 
 static void explore_push(void)
@@ -760,7 +760,7 @@ MAIN(push_background)
 static void push_used_main(void) { push_and_wait(HIGH, true); }
 MAIN(push_used)
 
-// The body began already: nothing but its push and the other worker's sleep.
+// The body has already begun: only its push and the other worker's sleep are explored.
 static void waits_submits_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     gate_open(&gates[0]);
@@ -793,7 +793,7 @@ MAIN(push_late)
 static void push_late_background_main(void) { push_late(BACKGROUND); }
 MAIN(push_late_background)
 
-// The worker that pushes has just come, and the other one may not know of it.
+// The pushing worker has just been added, and the other one may not know of it.
 static void grow_and_push_main(void)
 {
     pushed = BACKGROUND;
@@ -826,7 +826,7 @@ static void two_main(void)
 }
 MAIN(two)
 
-// The first of each priority come at once: none of the flags is lost.
+// The first of each priority arrive at once: none of the flags is lost.
 static void submits_the_background_one(void) { submit_at(operation(0), BACKGROUND); }
 static void submits_the_high_one(void) { submit_at(operation(1), HIGH); }
 
@@ -860,7 +860,7 @@ static void flags_busy_main(void)
 }
 MAIN(flags_busy)
 
-// The inbox of a priority is no other scheduler's.
+// The inbox of a priority belongs to only one scheduler.
 static csched_scheduler *elsewhere;
 
 static void runs_elsewhere(void *context, void *extra, csched_disposition disposition)
@@ -890,7 +890,8 @@ static void two_schedulers_main(void)
 }
 MAIN(two_schedulers)
 
-// The only looker finds one of high priority; another one had counted on it, and is waited for.
+// The only looker finds an operation of high priority; another submission counted on that looker, and is
+// waited for.
 static void last_to_look_main(void)
 {
     world_open_workers(2);
@@ -911,11 +912,11 @@ static void last_to_look_main(void)
 }
 MAIN(last_to_look)
 
-// Threads stop for ever: a submitter between publication and flag, too.
+// Threads stop for ever, including a submitter between publication and flag.
 enum { FIRST_WORKER = 1, LAST_WORKER = 2, FIRST_SUBMITTER = 3 };
 enum { LATE = 8, LATE_COUNT = 3 };
 
-static uint64_t left; // what was published and not run, at the end
+static uint64_t left; // published and not run, at the end
 
 static void submits_0_high(void) { submit_at(operation(0), HIGH); }
 static void submits_1_in_background(void) { submit_at(operation(1), BACKGROUND); }
@@ -1038,7 +1039,7 @@ static void resume_main(void)
 }
 MAIN(resume)
 
-// A worker comes from its body, with one of high priority before it, to a suspension.
+// A worker returns from its body, with one of high priority queued, to a suspension.
 static void submits_1_high(void *context, void *extra, csched_disposition disposition)
 {
     submit_at(operation_with(1, looks_around_high), HIGH);
@@ -1064,8 +1065,8 @@ static void submits_the_submitting_one_high(void *context, void *extra, csched_d
     tells_and_waits_for_gate_1(context, extra, disposition);
 }
 
-// The end of a suspended scheduler: what lies in the worker's deque is run while there are two workers, which
-// it needs.
+// The end of a suspended scheduler: operations in the worker's deque are run while the two workers that they
+// need exist.
 static void suspend_and_drain_main(void)
 {
     pushed = HIGH;
@@ -1115,7 +1116,7 @@ MAIN(drain)
 static void cancel_main(void) { end_beside_a_submitter(0); }
 MAIN(cancel)
 
-// The thread has its inboxes already.
+// The thread already has its inboxes.
 static void submits_and_later_again(void)
 {
     submit_at(operation(8), HIGH);
@@ -1139,7 +1140,7 @@ static void drain_again_main(void)
 }
 MAIN(drain_again)
 
-// A body submits what is left.
+// A body submits the remaining operations.
 static void submits_1_to_3(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -1199,7 +1200,7 @@ static void shrink_main(void)
 }
 MAIN(shrink)
 
-// A worker goes, and its deques with it, while the one that stays is busy.
+// A worker leaves, and its deques with it, while the remaining one is busy.
 static void leave_main(void)
 {
     quiet = 0;
@@ -1218,7 +1219,7 @@ static void leave_main(void)
 }
 MAIN(leave)
 
-// A worker goes, and there is no memory for handing over what it has: it runs that itself.
+// A worker leaves, and there is no memory to hand over its operations: it runs them itself.
 static void submits_1_high_and_waits_for_gate_1(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -1245,7 +1246,7 @@ static void leave_memory_main(void)
 }
 MAIN(leave_memory)
 
-// The worker that blocks loses its seat; what is in its deques is run all the same.
+// The blocking worker loses its seat; the operations in its deques are run all the same.
 static void submits_of_each_and_blocks(void *context, void *extra, csched_disposition disposition)
 {
     submits_of_each(context, extra, disposition);
@@ -1265,7 +1266,7 @@ static void replaced_main(void)
 }
 MAIN(replaced)
 
-// The worker goes on without a seat, and goes into reserve with what it has submitted.
+// The worker continues without a seat, and enters the reserve with operations that it has submitted.
 static void blocks_and_submits(void *context, void *extra, csched_disposition disposition)
 {
     gate_pass(&gates[0]);
@@ -1286,7 +1287,7 @@ static void reserve_main(void)
 }
 MAIN(reserve)
 
-// The only worker blocks, and what would end that waits.
+// The only worker blocks, and the operation that would unblock it is queued.
 static void blocks(void *context, void *extra, csched_disposition disposition)
 {
     csched_block_begin();
@@ -1401,7 +1402,7 @@ static void joins_in_need(void *context, void *extra, csched_disposition disposi
     ran(number_of(context), disposition);
 }
 
-// The second one lies below another operation, which keeps its priority, too.
+// The second one lies below another operation, which also keeps its priority.
 static void submits_as_branch(void *context)
 {
     submit(operation_with(1, has_high_priority));
@@ -1446,7 +1447,7 @@ MAIN(fork_below)
 static void fork_taken_main(void) { run_joining(joins_in_need, 2); }
 MAIN(fork_taken)
 
-// A wait inside a body runs what belongs to it, of any priority, each with its own.
+// A wait inside a body runs operations that belong to it, of any priority, each with its own.
 static csched_completion *inner;
 
 static csched_operation of_inner(int number, csched_function body)
@@ -1494,7 +1495,7 @@ MAIN(nested)
 static void nested_two_main(void) { nest_on(2); }
 MAIN(nested_two)
 
-// The wait's operation lies in the deque of the other worker, which is busy.
+// The operation that is waited for is in the deque of the other worker, which is busy.
 static void submits_inner_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     submit_at(of_inner(1, has_high_priority), HIGH);
@@ -1538,7 +1539,7 @@ static void lane_submit(csched_operation what, csched_priority priority)
                  "a submission to the lane was not accepted");
 }
 
-// A drain is queued behind others: one of high priority in the lane hurries it.
+// A drain is queued behind other operations: one of high priority in the lane expedites it.
 static void open_lane(void)
 {
     open_in_turn();
@@ -1570,7 +1571,7 @@ static void hurry_main(void)
 }
 MAIN(hurry)
 
-// Nobody hurries: it waits in turn, and no longer.
+// Without an urgent operation the drain waits its turn, and no longer.
 static void lane_of_default_priority(void *context, void *extra, csched_disposition disposition)
 {
     expect_priority(DEFAULT);
@@ -1589,7 +1590,7 @@ static void lane_in_background_main(void)
 }
 MAIN(lane_in_background)
 
-// A lane that was hurried once is hurried again the next time.
+// A lane that was expedited once is expedited again the next time.
 static void hurry_again_main(void)
 {
     open_in_turn();
@@ -1610,7 +1611,7 @@ static void hurry_again_main(void)
 }
 MAIN(hurry_again)
 
-// Of many of high priority, one drain.
+// Many operations of high priority cause one drain.
 static void hurry_once_main(void)
 {
     open_lane();
@@ -1626,7 +1627,7 @@ static void hurry_once_main(void)
 }
 MAIN(hurry_once)
 
-// Two threads hurry the same lane, and it drains meanwhile.
+// Two threads expedite the same lane, while it drains.
 static void lane_submits_3_high(void) { lane_submit(operation(3), HIGH); }
 
 static void hurry_two_main(void)
@@ -1659,7 +1660,7 @@ static void full_main(void)
 }
 MAIN(full)
 
-// Its place is free when it begins, and not when the worker looks for the next one.
+// Its place is free when it begins, not only when the worker looks for the next operation.
 static void full_begun_main(void)
 {
     world_open_with_places(1);
@@ -1688,7 +1689,7 @@ static void memory_main(void)
 }
 MAIN(memory)
 
-// A thread that has submitted has ended: its inboxes go.
+// A thread that has submitted has ended: its inboxes are freed.
 static void churn_main(void)
 {
     world_open_workers(1);

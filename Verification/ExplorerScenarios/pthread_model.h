@@ -1,4 +1,4 @@
-// pthread_model.h - what the core uses of POSIX threads, as the explorer's.
+// pthread_model.h - the POSIX threads that the core uses, implemented by the explorer.
 
 #ifndef PTHREAD_MODEL_H
 #define PTHREAD_MODEL_H
@@ -8,19 +8,20 @@
 #include <stdbool.h>
 
 int pthread_model_create(pthread_t *thread, void *(*body)(void *), void *argument);
-/// From now on no thread can be made, or any.
+/// From now on no thread can be created, or threads can again.
 void pthread_model_fail(bool always);
 /// A thread is joined once.
 int pthread_model_join(pthread_t thread);
 int pthread_model_try_join(pthread_t thread);
 int pthread_model_key_create(pthread_key_t *key, void (*destructor)(void *));
 int pthread_model_setspecific(void *value);
-/// At the end of a thread that a scenario spawned: calls the destructor, as the end of a thread does.
+/// To be called at the end of a thread that a scenario spawned: calls the destructor, as a thread's exit
+/// does.
 void pthread_model_thread_ends(void);
-/// Before every execution.
+/// To be called before every execution.
 void pthread_model_begin(void);
 void pthread_model_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
-/// Calls what a fork calls; goes on as the child, or as the parent.
+/// Calls the fork handlers; continues as the child, or as the parent.
 void pthread_model_fork(bool as_child);
 
 #define pthread_create(thread, attributes, body, argument) pthread_model_create((thread), (body), (argument))
@@ -34,7 +35,7 @@ void pthread_model_fork(bool as_child);
 #define pthread_attr_getstack(attributes, low, size) ((void)(attributes), (void)(low), (void)(size), 1)
 #define pthread_attr_destroy(attributes) ((void)(attributes), 0)
 #define pthread_atfork(prepare, parent, child) (pthread_model_at_fork((prepare), (parent), (child)), 0)
-// The first thread to come has done it: nothing that the core does once is seen by another thread before.
+// The first thread has already done it: no other thread sees one-time initialisation in progress.
 #define pthread_once(once, function) ((void)(once), (function)(), 0)
 #define pthread_key_create(key, destructor) pthread_model_key_create((key), (destructor))
 #define pthread_setspecific(key, value) ((void)(key), pthread_model_setspecific(value))

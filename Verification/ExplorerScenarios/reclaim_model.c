@@ -1,10 +1,10 @@
-// reclaim_model.c - grace periods as a model of their law, in place of liburcu.
+// reclaim_model.c - grace periods modelled by their guarantee, in place of liburcu.
 //
-// What is retired is freed as early as any grace period may end: by the last exit of the sections that had
-// begun, or at once. So a reader that is late is found, and nothing of liburcu's own steps is explored.
+// Retired memory is freed as early as any grace period may end: by the last exit of the sections that had
+// begun, or at once. So a late reader is detected, and none of liburcu's own steps are explored.
 //
-//   Law  Of a section and a grace period, either the section's end happens before the end of the grace period
-//        (`ended`), or the begin of the grace period happens before the section's (`begun`).
+//   Law  For a section and a grace period, either the section's end happens before the end of the grace
+//        period (`ended`), or the beginning of the grace period happens before that of the section (`begun`).
 //
 // Source: McKenney, Boyd-Wickizer, Walpole: RCU Usage In the Linux Kernel (2013); the law as in the memory
 // model of Linux.
@@ -77,9 +77,9 @@ void csched_reclaim_destroy(csched_reclaim *domain)
 
 void csched_reclaim_flush(void)
 {
-    // Readers of other schedulers may be what it waits for.
+    // The wait may be for readers of other schedulers.
     for (;;) {
-        uint32_t seen = csched_load(&ended, acquire); // first: it changes after what is freed then
+        uint32_t seen = csched_load(&ended, acquire); // first: it changes after memory is freed below
         if (!is_anything_retired()) {
             break;
         }
@@ -127,7 +127,7 @@ void csched_reclaim_exit(void)
         uint32_t mine = UINT32_C(1) << self;
         if (each->object != NULL && (each->readers & mine) != 0 && (each->readers &= ~mine) == 0) {
             free_now(each->object);
-            each->object = NULL; // after that: or a flush meanwhile would not wait for it
+            each->object = NULL; // only now: otherwise a concurrent flush would not wait for it
             freed = true;
         }
     }

@@ -1,4 +1,4 @@
-// registry_scenarios.c - threads with inboxes come and go.
+// registry_scenarios.c - threads with inboxes appear and exit.
 
 #include "scenario.h"
 
@@ -105,7 +105,7 @@ static void works(void *unused)
     }
 }
 
-// A thread ends while workers look at its inbox: it goes when it is empty, and once.
+// A thread ends while workers check its inbox: the inbox is freed when it is empty, and once.
 static void leave_setup(void)
 {
     begin();
@@ -140,7 +140,7 @@ static void leave_two_setup(void)
     (void)thread_start("main", starts_workers);
 }
 
-// Two inboxes that are never empty are taken from in turn.
+// Two inboxes that are never empty are served in turn.
 static void submits_three(void)
 {
     for (int index = 0; index < 3; index++) {
@@ -184,7 +184,7 @@ static void turn_chunk_setup(void)
     (void)thread_start("worker", takes_in_turn);
 }
 
-// Two threads come at once.
+// Two threads arrive at once.
 static void come_setup(void)
 {
     begin();
@@ -193,7 +193,7 @@ static void come_setup(void)
     (void)explorer_spawn("worker", works, NULL);
 }
 
-// Two threads come at once, and there is no place left: each brings a chunk.
+// Two threads arrive at once, and there is no place left: each adds a chunk.
 static void chunk_setup(void)
 {
     begin();
@@ -230,7 +230,7 @@ static void close_setup(void)
     (void)explorer_spawn("closer", closes, NULL);
 }
 
-// The same when the new thread's place is in a chunk of its own.
+// The same when the new thread's place is in a separate chunk.
 static void submits_0_and_looks(void)
 {
     append(0);
@@ -286,7 +286,7 @@ static void outlive_setup(void)
     (void)explorer_spawn("destroyer", outlive_destroyer, NULL);
 }
 
-// A look before sleep that finds nothing: then everything that was appended before is taken.
+// A check before sleep that finds nothing: everything that was appended before has been taken.
 static void looks(void *unused)
 {
     (void)unused;
@@ -310,7 +310,7 @@ static void look_setup(void)
     (void)explorer_spawn("looker", looks, NULL);
 }
 
-// Of a new thread that appends, in a chunk of its own, and a worker that falls asleep, one sees the other.
+// A new thread appends, in a separate chunk, while a worker falls asleep: one of the two sees the other.
 static bool seen_asleep;
 static bool seen_operation;
 
@@ -344,7 +344,7 @@ static void fall_asleep_setup(void)
     (void)explorer_spawn("worker", falls_asleep, NULL);
 }
 
-// Counts what was appended while a chunk is added.
+// Counts the appended operations while a chunk is added.
 static void counts(void *unused)
 {
     (void)unused;

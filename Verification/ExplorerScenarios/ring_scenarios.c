@@ -1,4 +1,4 @@
-// ring_scenarios.c - events are read while they are written, and while rings change their threads.
+// ring_scenarios.c - events are read while they are written, and while rings pass between threads.
 
 #include "scenario.h"
 
@@ -11,7 +11,7 @@ static csched_rings rings;
 static csched_ring *of_writer[WRITERS];
 static bool shared; // whether rings may be taken over
 
-// Of event `number` of a writer; the others tell the same.
+// The first word of event `number` of a writer; the other words repeat it.
 static uint64_t first_word(uint64_t writer, uint64_t number) { return writer << 32 | number; }
 
 static csched_ring_owner owner_of(uint64_t writer)
@@ -43,7 +43,7 @@ static void take(uint64_t writer)
     of_writer[writer] = csched_rings_take(&rings, &owner, CAPACITY, shared ? 1 : WRITERS);
 }
 
-// Whole events of the owner alone, in a row, none of which is missing.
+// Whole events of the owner alone, consecutive and without gaps.
 static uint64_t check_ring(const csched_ring *ring, uint64_t at_least)
 {
     csched_ring_event *events = csched_allocate(CAPACITY * sizeof *events, 0); // whose bounds are watched
@@ -158,7 +158,7 @@ static void taken_check(void)
     free_all();
 }
 
-// Its thread has gone.
+// The ring's thread has exited.
 static void retaken_setup(void)
 {
     begin();
@@ -170,7 +170,7 @@ static void retaken_setup(void)
     (void)explorer_spawn("comer", takes_and_writes, (void *)1);
 }
 
-// One thread leaves it, and another one, which is the same to the explorer, takes it.
+// One thread leaves the ring, and another one, which is the same to the explorer, takes it.
 static void goes_and_comes(void *unused)
 {
     (void)unused;
@@ -189,7 +189,7 @@ static void handed_setup(void)
     (void)explorer_spawn("reader", reads_whatever, NULL);
 }
 
-// Of two that are free the one that was left first is taken.
+// Of two free rings, the one that was left first is taken.
 static void oldest_check(void)
 {
     shared = false;
@@ -204,7 +204,7 @@ static void oldest_check(void)
     free_all();
 }
 
-// Both want the one ring that is free.
+// Both want the one free ring.
 static void two_setup(void)
 {
     begin();
@@ -215,7 +215,7 @@ static void two_setup(void)
     (void)explorer_spawn("comer", takes_and_writes, (void *)2);
 }
 
-// There are two, and each gets one.
+// There are two free rings, and each thread gets one.
 static void each_setup(void)
 {
     begin();
@@ -257,7 +257,7 @@ static void takes_and_goes(void *writer)
     csched_ring_give_back(&rings, of_writer[(uintptr_t)writer]);
 }
 
-// There is none at first: the second one may take what the first one has made and left.
+// There is none at first: the second thread may take the ring that the first has created and left.
 static void passed_setup(void)
 {
     begin();

@@ -1,4 +1,4 @@
-// scenarios.c - one list of all scenarios.
+// scenarios.c - the list of all scenarios.
 
 #include "scenarios.h"
 

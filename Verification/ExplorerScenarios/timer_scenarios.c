@@ -1,6 +1,7 @@
 // timer_scenarios.c - timers: set, fired, cancelled, repeated, and the end.
 //
-// Where time stands still a timer that is due at once needs a wake-up, and one that is due later never fires.
+// While time stands still, a timer that is due at once needs a wake-up, and one that is due later never
+// fires.
 
 #include "life.h"
 
@@ -11,7 +12,7 @@
 #include "timer_model.h"
 #include "wheel.h"
 
-enum { LATER = 1000000000 }; // after all that a scenario does
+enum { LATER = 1000000000 }; // later than the end of any scenario
 
 static csched_timer *timers[ITEMS_MOST];
 static bool was_in_time[ITEMS_MOST];
@@ -43,7 +44,7 @@ static void set(int number, uint64_t delay_ns)
     csched_check(csched_submit_after(scheduler, &what, delay_ns, &timers[number]) == CSCHED_OK, "set");
 }
 
-// The scheduler has its thread, which sleeps until `delay_ns` from now.
+// The scheduler has its timer thread, which sleeps until `delay_ns` from now.
 static void set_first(uint64_t delay_ns)
 {
     csched_operation what = apart(15);
@@ -74,7 +75,7 @@ static void release_all(void)
     }
 }
 
-// After the end, or a wait: each of [0, count) ran, or was cancelled, as its canceller was told.
+// After the end, or a wait: each of [0, count) ran, or was cancelled, as was reported to its canceller.
 static void expect_told(int count)
 {
     for (int number = 0; number < count; number++) {
@@ -88,7 +89,7 @@ static void expect_told(int count)
 
 // MARK: Set
 
-// The first timer makes the thread, which finds it while it falls asleep.
+// The first timer creates the thread, which finds the timer while it falls asleep.
 static void first_main(void)
 {
     open_timers(1);
@@ -118,7 +119,8 @@ static void first_twice_main(void)
 }
 MAIN(first_twice)
 
-// A timer that is due earlier than the thread would wake, while it falls asleep; and again, while it rises.
+// A timer that is due earlier than the thread would wake, set while it falls asleep; and another while it
+// rises.
 static void earlier_main(void)
 {
     open_timers(1);
@@ -138,7 +140,7 @@ static void earlier_main(void)
 }
 MAIN(earlier)
 
-// The thread sleeps, and two set timers at once.
+// The thread sleeps, and two threads set timers at once.
 static void together_main(void)
 {
     open_timers(1);
@@ -154,7 +156,7 @@ static void together_main(void)
 }
 MAIN(together)
 
-// Timers set for later fire by themselves, and not too early; undisturbed, in order and in time.
+// Timers set for later fire by themselves, and not too early; undisturbed, in order and on time.
 static uint64_t due_at[ITEMS_MOST];
 static int fired;
 static bool is_disturbed;
@@ -204,7 +206,7 @@ static void order_main(void)
 }
 MAIN(order)
 
-// Bursts, of which the thread takes a piece at a time.
+// Bursts, which the thread takes piecemeal.
 static void sets_4_to_7(void)
 {
     for (int number = 4; number < 8; number++) {
@@ -229,7 +231,7 @@ static void burst_main(void)
 }
 MAIN(burst)
 
-// Called on the timers' own thread: also while the scheduler is suspended, and cancelled as any other.
+// Called on the timers' own thread: also while the scheduler is suspended, and cancelled like any other.
 static void looks_at_thread(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -273,7 +275,7 @@ static void memory_main(void)
     world_close();
 }
 
-// Memory runs out while a timer fires, which waits until there is some again.
+// Memory runs out while a timer fires, which waits until memory is available again.
 static void memory_later_main(void)
 {
     open_timers(1);
@@ -327,7 +329,7 @@ static void release_main(void)
 }
 MAIN(release)
 
-// Two cancel the same timer: one of them is in time.
+// Two threads cancel the same timer: one of them is in time.
 static bool other_was_in_time;
 static void cancels_0(void) { other_was_in_time = csched_timer_cancel(timers[0]); }
 
@@ -357,7 +359,7 @@ static void expect_at_rest(void)
     }
 }
 
-// Cancelled timers go, though the first that is pending is far away; those that are pending stay.
+// Cancelled timers are freed, although the first pending one is far away; pending timers stay.
 static void sweep_main(void)
 {
     open_timers(1);
@@ -376,7 +378,7 @@ static void sweep_main(void)
     explorer_calm(true);
     explorer_settle(csched_site("settle"));
     expect_at_rest();
-    // Of 8 timers 2 are pending: 1 + 2 may wait for a sweep; and 2 more, when who cancels saw an older limit.
+    // Of 8 timers 2 are pending: 1 + 2 may wait for a sweep; and 2 more if the canceller saw an older limit.
     if (explorer_allocated() > before + 5) {
         explorer_fail("%zu cancelled timers are kept (R2)", explorer_allocated() - before);
     }
@@ -395,7 +397,7 @@ static void sweep_main(void)
 }
 MAIN(sweep)
 
-// The wheel is swept, too, beside somebody who cancels.
+// The wheel is swept, too, concurrently with a canceller.
 static void cancels_4_to_6(void)
 {
     for (int number = 4; number < 7; number++) {
@@ -425,7 +427,7 @@ static void sweep_wheel_main(void)
     for (int number = 1; number < 7; number++) {
         release(number);
     }
-    // Two are pending, and 1 + 2 may wait for a sweep; and one more, when who cancels saw an older limit.
+    // Two are pending, and 1 + 2 may wait for a sweep; and one more if the canceller saw an older limit.
     if (explorer_allocated() > before - 2) {
         explorer_fail("%zu cancelled timers are kept (R2)", explorer_allocated() + 6 - before);
     }
@@ -512,7 +514,7 @@ static void repeat_itself_main(void)
 }
 MAIN(repeat_itself)
 
-// Two workers, and a run that is longer than the interval: never two at once, and what is missed is left out.
+// Two workers, and a run that is longer than the interval: never two at once, and missed runs are skipped.
 static uint64_t began_ns, last_ns;
 static uint32_t inside;
 
@@ -585,7 +587,7 @@ static void repeat_in_time_main(void)
 }
 MAIN(repeat_in_time)
 
-// Undisturbed: a run of two intervals and a bit leaves times out, and the next one comes at one of them.
+// Undisturbed: a run of slightly more than two intervals skips times, and the next run comes at one of them.
 static void leaves_out(void *context, void *extra, csched_disposition disposition)
 {
     counts(context, extra, disposition);
@@ -629,7 +631,7 @@ static void repeat_never_main(void)
 }
 MAIN(repeat_never)
 
-// A shutdown, of each kind, ends what repeats.
+// A shutdown, of each kind, ends repeating timers.
 static void repeat_and(uint64_t timeout_ns)
 {
     open_timers(1);
@@ -671,7 +673,7 @@ MAIN(repeat_to_the_end)
 
 // MARK: The end
 
-// The first timer of all beside the shutdown.
+// The first timer of all, concurrently with the shutdown.
 static void tries_to_set_0(void)
 {
     csched_operation what = operation(0);
@@ -716,7 +718,7 @@ static void close_main(void)
 }
 MAIN(close)
 
-// Closed, and never a timer before.
+// Closed, without a timer before.
 static void closed_main(void)
 {
     open_timers(1);
@@ -730,7 +732,7 @@ static void closed_main(void)
 }
 MAIN(closed)
 
-// A timer fires while the scheduler closes: its operation is run, or told that it will not be.
+// A timer fires while the scheduler closes: its operation is run, or notified that it will not be.
 static void fire_and_close_main(void)
 {
     open_timers(1);
@@ -784,7 +786,7 @@ static void close_burst_main(void)
 }
 MAIN(close_burst)
 
-// Timers are told of the end on the timers' thread, which cannot wait for itself.
+// Timers are notified of the end on the timers' thread, which cannot wait for itself.
 static bool was_there;
 
 static void shuts_down_inside(void *context, void *extra, csched_disposition disposition)
@@ -811,7 +813,7 @@ static void end_inside_main(void)
 }
 MAIN(end_inside)
 
-// No thread can be made.
+// No thread can be created.
 static void passes_gate_3(void) { gate_pass(&gates[3]); }
 
 static void no_thread_main(void)
@@ -890,8 +892,8 @@ static void free_main(void)
     }
 }
 
-// A stopped setter or canceller keeps nothing but its own timer. A worker may stop with the operation, and
-// the timers' thread with all of them.
+// A stopped setter or canceller keeps only its own timer. A worker may stop with the operation, and the
+// timers' thread with all of them.
 static void free_check_frozen(int frozen)
 {
     if (frozen != 4 && frozen != 5) {
@@ -908,7 +910,7 @@ MAIN(free)
 
 // MARK: The wheel
 
-// A timer fires at the first tick that does not begin before its time.
+// A timer fires at the first tick that does not begin before its deadline.
 static void ticks_main(void)
 {
     for (uint64_t time = 0; time < 200; time++) {
@@ -926,7 +928,7 @@ MAIN(ticks)
 
 enum { ENTRIES = 24 };
 
-// An entry is taken when its tick has come, once, and the wheel tells when that is.
+// An entry is taken when its tick has come, once, and the wheel reports when that is.
 static void wheel_main(void)
 {
     static csched_wheel wheel;

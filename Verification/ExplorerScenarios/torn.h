@@ -1,4 +1,5 @@
-// torn.h - read-modify-writes that are a load and a store. For mutants: nothing else includes it.
+// torn.h - read-modify-writes split into a load and a store. For mutants: no other file includes
+// it.
 
 #ifndef TORN_H
 #define TORN_H

@@ -1,6 +1,7 @@
-// watch_scenarios.c - the watch beside workers that go on at the worst moment, and beside the end.
+// watch_scenarios.c - the watch, concurrently with workers that continue at the worst moment, and with the
+// end.
 //
-// Bodies here wait for time to pass instead of a wake-up: so a worker can go on at any step of the watch,
+// Bodies here wait for time to pass instead of a wake-up: so a worker can continue at any step of the watch,
 // with one departure.
 
 #include "life.h"
@@ -11,7 +12,7 @@
 
 static void open_gate_silently(int number) { csched_store(&gates[number].open, 1, seq_cst); }
 
-// Asks again and again whether gate 0 is open.
+// Polls whether gate 0 is open.
 static void polls(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -46,7 +47,7 @@ static void calms(void *context, void *extra, csched_disposition disposition)
     ran(number_of(context), disposition);
 }
 
-// A worker goes on while the watch takes its seat.
+// A worker continues while the watch takes its seat.
 static void goes_on_at_last(csched_function body)
 {
     world_open_with_spares(1, 1);
@@ -67,8 +68,8 @@ MAIN(goes_on_at_last_announced)
 static void goes_on_at_last_unannounced_main(void) { goes_on_at_last(polls); }
 MAIN(goes_on_at_last_unannounced)
 
-// A worker falls asleep while the watch looks at it, and has executed nothing since the last look: it has
-// cancelled. Something waits that it does not take, in the deque of another one.
+// A worker falls asleep while the watch checks it, and has executed nothing since the last check: it has
+// cancelled. An operation that it does not take is queued in the deque of another worker.
 static void polls_gate_1(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -111,7 +112,7 @@ MAIN(falls_asleep)
 
 // MARK: Silence
 
-static bool has_waited; // plain: of the one worker
+static bool has_waited; // plain: used by the one worker
 
 static void waits_as_it_is_woken(void *unused, csched_event event, uint32_t worker)
 {
@@ -122,7 +123,7 @@ static void waits_as_it_is_woken(void *unused, csched_event event, uint32_t work
     }
 }
 
-// The watch falls silent while the last worker, which has been woken, begins what blocks.
+// The watch falls silent while the last worker, which was woken, begins an operation that blocks.
 static void falls_silent_late_main(void)
 {
     has_waited = false;
@@ -143,7 +144,7 @@ MAIN(falls_silent_late)
 
 // MARK: On guard
 
-// In a crowd, two workers sleep. The one that is woken next stops, until a later operation tells it to go on.
+// In a crowd, two workers sleep. The one that is woken next stops, until a later operation lets it continue.
 static csched_atomic(uint32_t) is_to_stop;
 
 static void stops_as_it_is_woken(void *unused, csched_event event, uint32_t worker)
@@ -185,7 +186,7 @@ static void submit_as_one_stops(void)
     world_end(4);
 }
 
-// The second submission counts on the first worker, and the watch comes back to both (W9).
+// The second submission counts on the first worker, and the watch returns to both (W9).
 static void guards_main(void)
 {
     open_in_crowd();
@@ -205,8 +206,8 @@ static void guards_no_more_main(void)
 }
 MAIN(guards_no_more)
 
-// Two threads submit, and count on a guard that ends beside them, as the crowd is over or as the watch falls
-// silent. The worker that stops may be the one that the watch wakes then.
+// Two threads submit, and rely on a guard that ends concurrently, because the crowd is over or because the
+// watch falls silent. The worker that stops may be the one that the watch then wakes.
 static void submit_as_guard_ends(bool is_over)
 {
     open_in_crowd();
@@ -228,7 +229,7 @@ MAIN(guards_crowd)
 static void guards_calm_main(void) { submit_as_guard_ends(false); }
 MAIN(guards_calm)
 
-// The watch falls silent beside operations that a suspension keeps back.
+// The watch falls silent while operations are held back by a suspension.
 static void guards_suspended_main(void)
 {
     open_in_crowd();
@@ -253,7 +254,7 @@ static void expect_threads_at_last(uint32_t count)
     }
 }
 
-// A worker that is not needed any more is let go, and joined.
+// A worker that is no longer needed is dismissed, and joined.
 static void lets_go_main(void)
 {
     world_open_with_spares(1, 1);
@@ -267,13 +268,13 @@ static void lets_go_main(void)
 }
 MAIN(lets_go)
 
-// The watch looks for whom to let go, while a resize takes out a worker that has ended.
+// The watch looks for a worker to dismiss, while a resize takes out a worker that has ended.
 static void lets_go_and_resizes_main(void)
 {
     world_open_with_spares(2, 1);
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
     explorer_settle(csched_site("settle"));
-    (void)csched_futex_wait(&gates[3].open, 0, UINT64_C(1) << 40); // nobody was needed for long
+    (void)csched_futex_wait(&gates[3].open, 0, UINT64_C(1) << 40); // no worker was needed for a long time
     submit(operation_with(0, polls));
     gate_pass(&gates[2]);
     world_explore();
@@ -286,8 +287,8 @@ MAIN(lets_go_and_resizes)
 
 // MARK: The end
 
-// The scheduler has stopped, and its worker, which was woken for that, goes on only now.
-static int times_woken[2]; // each is of one worker
+// The scheduler has stopped, and its worker, which was woken for that, continues only now.
+static int times_woken[2]; // each is used by one worker
 
 static void waits_as_it_is_woken_again(void *unused, csched_event event, uint32_t worker)
 {
@@ -323,7 +324,7 @@ static void ends_calm_main(void)
 }
 MAIN(ends_calm)
 
-// The last of two goes on, and arms the watch.
+// The last of two workers continues, and arms the watch.
 static void shuts_down_in_a_while(void)
 {
     gate_pass(&gates[2]);
@@ -356,7 +357,7 @@ static void ends_arming_main(void)
 }
 MAIN(ends_arming)
 
-// The observer then submits an operation that blocks: the watch looks at it, and takes the seat.
+// The observer then submits an operation that blocks: the watch checks the worker, and takes the seat.
 static void submits_as_it_is_woken_again(void *unused, csched_event event, uint32_t worker)
 {
     (void)unused;
@@ -392,7 +393,7 @@ static void ends_armed_main(void)
 }
 MAIN(ends_armed)
 
-// The worker goes into reserve when nobody is to come any more.
+// The worker enters the reserve when no other worker will come any more.
 static void ends_in_reserve_main(void)
 {
     open_and_stop();
@@ -403,8 +404,8 @@ static void ends_in_reserve_main(void)
 }
 MAIN(ends_in_reserve)
 
-// A worker that was to leave has ended, but for what it tells at last; then the scheduler ends. What is
-// submitted then would be run by nobody.
+// A leaving worker has ended, except for its last report; then the scheduler ends. No worker would run an
+// operation that is submitted after that.
 static bool was_accepted;
 
 static void submits_after_the_end(void *unused, csched_event event, uint32_t worker)
@@ -443,7 +444,7 @@ static void ends_late_main(void)
     }
     csched_check(csched_scheduler_resize(scheduler, 1) == CSCHED_OK, "resize");
     gate_open(&gates[1]);
-    explorer_settle(csched_site("settle")); // not by a gate: it has told nobody
+    explorer_settle(csched_site("settle")); // not by a gate: it has reported nothing
     world_explore();
     csched_check(csched_scheduler_shutdown(scheduler, CSCHED_FOREVER) == CSCHED_OK, "shutdown");
     if (was_accepted) {

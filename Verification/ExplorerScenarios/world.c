@@ -18,7 +18,7 @@ static int cancels[ITEMS_MOST]; // plain
 static int warnings;
 
 static jmp_buf stopped;
-static const char *expected; // the sentence that `stops` expects of its call
+static const char *expected; // the sentence that `stops` expects from its call
 
 uint64_t slow_yield_ns;
 uint64_t slow_operation_ns;
@@ -37,7 +37,7 @@ void port_yield(const explorer_site *site)
 
 void world_begin(void)
 {
-    slow_yield_ns = 2000; // reached only when others read the clock during the yield
+    slow_yield_ns = 2000; // reached only if other threads read the clock during the yield
     slow_operation_ns = UINT64_C(1) << 40;
     busy_between_looks = false;
     times_yielded = 0;

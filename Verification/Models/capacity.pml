@@ -1,10 +1,10 @@
 /* capacity.pml - backpressure: capacity.c, K1 and K2, and make_room in submit.c.
  *
  * There are fewer places than submitters. A submitter that finds none reads `room`, announces itself in
- * `waiting`, tries once more, looks whether the scheduler is closing, and sleeps on the value of `room` that
- * it read. A worker takes an operation, lowers `pending`, looks at `waiting`, changes `room` and wakes one
- * more than the places it gave back, because one that is woken may be a thread that is stopped: one submitter
- * may stop for ever while it sleeps. Somebody may close the scheduler at any time.
+ * `waiting`, tries once more, checks whether the scheduler is closing, and sleeps on the value of `room` that
+ * it read. A worker takes an operation, lowers `pending`, checks `waiting`, changes `room` and wakes one more
+ * submitter than the places it released, because a woken submitter may be a stopped thread: one submitter may
+ * stop for ever while it sleeps. The scheduler may be closed at any time.
  *   BUSY   No worker ever takes anything, and the scheduler is closed.
  *
  * Properties. `pending` never exceeds the limit (K1). A submitter that sleeps though there is room, or though
@@ -37,7 +37,7 @@ byte room;
 bool asleep[SUBMITTERS];
 bool closing;
 
-bool is_still;  /* a submitter is stopped */
+bool is_still;  /* one submitter is stopped */
 byte finished;  /* submitters */
 byte queued;    /* operations */
 
@@ -113,7 +113,7 @@ stops:
     finished++
 }
 
-/* futex_wake: any `count` of the sleepers. One that is stopped in its sleep is one of them. */
+/* futex_wake: any `count` of the sleepers, possibly one that is stopped in its sleep. */
 inline wake(count)
 {
     atomic {

@@ -1,15 +1,15 @@
 /* counter.pml - the completion counter: generation, outstanding, the three flags, the list: completion.c.
  *
  * Two operations are outstanding from the beginning; one of them enters a third, then leaves twice. The owner
- * registers a notification, perhaps waits, perhaps begins a second generation, releases the counter, and
- * gives the notification back, which may cancel it. A user waits, or registers a second notification, or does
- * neither. Each compare-exchange is one step, and every access to the counter or to a notification asserts
- * that it is not freed. `touch` stands for an access.
+ * registers a notification, may wait, may begin a second generation, releases the counter, and releases the
+ * notification, which may cancel it. A user waits, or registers a second notification, or does neither. Each
+ * compare-exchange is one step, and every access to the counter or to a notification asserts that it is not
+ * freed. `touch` represents an access.
  *
- * Properties. Nothing freed is touched (C3, C4); outstanding is never negative (C1); a wait returns, and a
+ * Properties. Freed memory is not touched (C3, C4); outstanding is never negative (C1); a wait returns, and a
  * notification is called, only when its generation is complete; each notification is called once, or not at
- * all if a cancel was in time (C5); the counter and the notifications are freed, once. A waiter that nobody
- * wakes is an invalid end state.
+ * all if a cancel was in time (C5); the counter and the notifications are freed, once. A waiter that is never
+ * woken is an invalid end state.
  *   ends    every thread gets to its end
  *
  * Runs: name | macros | checks
@@ -62,12 +62,12 @@ bool withdrawn[3];
 byte generations; /* complete ones */
 bool asleep[2];   /* on the generation's address */
 byte finished;
-bool user_done;   /* the user touches the counter no more */
+bool user_done;   /* the user no longer touches the counter */
 
 #define touch assert(!freed)
 #define touch_node(n) assert(references[n] > 0)
 
-/* The last one frees it: nothing of it is left in the state. */
+/* The last one frees it: nothing of it remains in the state. */
 inline unreference(n)
 {
     atomic {
@@ -154,7 +154,7 @@ inline leave()
 again:
         skip
 #endif
-    :: atomic { /* C4: others have entered, so it is not */
+    :: atomic { /* C4: others have entered, so it is not the last */
         outstanding(seen) != 1 && taken != 0 ->
 #ifdef MUTANT_no_give_back
         skip
@@ -186,7 +186,7 @@ again:
        }
     od;
     if
-    :: seen != 0 -> /* the generation is complete, and the counter is its waiters' now (C3) */
+    :: seen != 0 -> /* the generation is complete, and the counter now belongs to its waiters (C3) */
 #ifdef MUTANT_split_step
         atomic { touch; word = (word & ~(WAITING | RELEASED)) + GENERATION_ONE; generations++ }
 #endif
@@ -265,7 +265,7 @@ returned:
     atomic { seen = 0; current = 0 }
 }
 
-/* C6. It may sweep at any length here. */
+/* C6. It may sweep here at any length of the list. */
 inline sweep()
 {
     atomic {
@@ -342,7 +342,7 @@ inline notify(n)
     fi;
 #endif
     goto notified;
-own_call: /* nothing was outstanding, or the generation ended between the look and the flag */
+own_call: /* nothing was outstanding, or the generation ended between the check and the flag */
     call(n);
 notified:
     atomic { seen = 0; current = 0 }

@@ -1,22 +1,22 @@
 /* drain.pml - the end of a scheduler: close, and the last worker that falls asleep: worker.c X6, scheduler.c
  * S2, submit.c U3, idle.c.
  *
- * A submitter lists its inbox, looks at CLOSING, and appends one operation. The closer sets CLOSING, closes
- * what is listed, sets SEALED, and wakes all. Workers run operations, announce, read the flags, look at
+ * A submitter lists its inbox, checks CLOSING, and appends one operation. The closer sets CLOSING, closes the
+ * listed inboxes, sets SEALED, and wakes all. Workers run operations, announce, read the flags, check
  * everything again, and sleep; the last one sets STOPPED.
  *   NESTED   The first operation waits inside its body until a gate opens from outside: its worker runs what
  *            the wait may run, or sleeps inside the body. Then the body submits two more.
- *   LEAVING  The first operation submits two more, and one worker is told to leave: it hands its deque over, by
- *            way of its own inbox, which no close closes (U5).
- *   SUSPEND  Suspended at any time before the close, which ends it: who has an operation in hand puts it back,
- *            and falls asleep over it.
- * How a sleeper is woken is park.pml's matter: here a wake-up is one step, and is not lost.
+ *   LEAVING  The first operation submits two more, and one worker is asked to leave: it hands its deque over
+ *            through its own inbox, which is never closed (U5).
+ *   SUSPEND  Suspended at any time before the close, which ends the suspension: a worker that holds an
+ *            operation puts it back, and falls asleep over it.
+ * The wake-up protocol is modelled in park.pml: here a wake-up is one step, and is not lost.
  *
- * `busy` counts the workers that do not rest: who rests is asleep, or about to be, outside of all bodies and with
- * an empty deque, or has left. The mutant two_words has two counters in its place, and reads one after the
- * other.
+ * `busy` counts the workers that do not rest. A worker rests if it is asleep or about to be, outside of all
+ * bodies and with an empty deque, or if it has left. The mutant two_words has two counters instead, and reads
+ * one after the other.
  *
- * Properties. At the step that sets STOPPED nothing is in an inbox or a deque, and no body is in progress;
+ * Properties. At the step that sets STOPPED no inbox or deque holds an operation, and no body is in progress;
  * after it nothing is accepted, and no body begins. A shutdown that does not end is an invalid end state.
  *   ends    every worker gets to its end
  *
@@ -49,7 +49,7 @@
 #ifndef WORKERS
 #define WORKERS 2
 #endif
-#define INBOXES (SUBMITTERS + 1) /* the last one is that of the worker that leaves */
+#define INBOXES (SUBMITTERS + 1) /* the last one belongs to the worker that leaves */
 #define BIT(i)  (1 << (i))
 
 #if defined NESTED || defined LEAVING
@@ -78,7 +78,7 @@ bool woken[WORKERS];
 byte awake = WORKERS, nested;
 #else
 byte busy = WORKERS;
-byte resting; /* who looks, and sees none stir meanwhile */
+byte resting; /* a worker that checks, and sees none stir meanwhile */
 #endif
 
 #ifdef NESTED
@@ -200,7 +200,7 @@ proctype closer()
 #endif
     do
     :: atomic {
-        i < SUBMITTERS -> /* U5: not that of a worker */
+        i < SUBMITTERS -> /* U5: except a worker's */
         if
         :: listed[i] -> closed[i] = true /* B1 */
         :: else
@@ -272,7 +272,7 @@ look:
        }
     :: atomic { else -> i = 0; break }
     od;
-    if /* a thief may leave what another worker will run itself */
+    if /* a thief may leave an operation that another worker will run itself */
     :: atomic {
         deque[OTHER(1)] != 0 ->
         operation = LOWEST(deque[OTHER(1)]); deque[OTHER(1)] = deque[OTHER(1)] & ~operation; goto body

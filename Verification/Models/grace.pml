@@ -1,16 +1,16 @@
-/* grace.pml - memory that others may still read: reclaim.c (P10), and what leans on it in inbox.c and
+/* grace.pml - memory that others may still read: reclaim.c (P10), and what relies on it in inbox.c and
  * registry.c.
  *
- * One thread appends to its inbox, an operation to a segment, lets go of it, and is gone. Two workers look at
- * the inbox in read sections: they take (B2), swing `head` on and retire the segment (B4), and unlist an
- * inbox that its thread has left empty (R2, R3). The scheduler may be destroyed at any time, then it lets go
- * in place of a worker. The grace period is the law and not liburcu's algorithm: what is retired is freed
- * when every section has ended that was open when it was collected.
+ * One thread appends to its inbox, an operation to a segment, releases it, and exits. Two workers access the
+ * inbox in read sections: they take (B2), advance `head` and retire the segment (B4), and unlist an inbox
+ * that its thread has left empty (R2, R3). The scheduler may be destroyed at any time; the destruction then
+ * releases the inbox in place of a worker. The grace period is liburcu's guarantee, not its algorithm:
+ * retired memory is freed when every section that was open at its collection has ended.
  *
- * Objects are the segments and, the last one, the inbox. `touch` stands for an access.
+ * Objects are the segments and, the last one, the inbox. `touch` represents an access.
  *
- * Properties. Nothing freed is touched, retired or freed again; a segment that is used up has a next one
- * (B3); each operation is taken once (B2), and at least once unless the scheduler was destroyed before.
+ * Properties. Freed memory is not touched, retired or freed again; a used-up segment has a next one (B3);
+ * each operation is taken once (B2), and at least once unless the scheduler was destroyed before.
  *   freed   in the end every object is freed
  *
  * Runs: name | macros | checks
@@ -45,9 +45,9 @@
 
 byte gone;    /* sets of objects: freed */
 byte retired; /* retired, and not collected */
-byte batch;   /* collected, their grace period runs */
+byte batch;   /* collected, their grace period is running */
 byte inside;  /* sets of workers: in a read section */
-byte owing;   /* in one that the grace period waits for */
+byte owing;   /* in one for which the grace period waits */
 
 bool place = true; /* the registry's: the inbox is listed */
 byte head;         /* a segment; segment i holds operation i */
@@ -123,7 +123,7 @@ proctype thread()
 #endif
     atomic {
         if
-        :: seen == THREAD -> free_inbox() /* the second of two holders, and no worker is left */
+        :: seen == THREAD -> free_inbox() /* the second of two holders, when no worker is left */
         :: else
         fi
     }
@@ -309,7 +309,7 @@ proctype reclaimer()
     od
 }
 
-/* csched_scheduler_destroy, perhaps; and csched_registry_destroy, when no worker is left. */
+/* csched_scheduler_destroy, optionally; and csched_registry_destroy, when no worker is left. */
 proctype destroyer()
 {
     byte seen;

@@ -1,15 +1,15 @@
-/* lane.pml - a mailbox that one drain at a time empties: lane.c, L1 to L7.
+/* lane.pml - a mailbox that is emptied by one drain at a time: lane.c, L1 to L7.
  *
- * A submitter pushes, then looks at `queued` and `running`, and submits a drain unless one is queued or runs
- * (L5). Two workers run drains. A drain takes `queued` back, takes `running`, takes the list, runs one
- * operation before it queues itself again (L3), and looks at the list once more when it has given `running`
- * back (L6). The order of operations (L2) is not modelled: the list is a set.
- *   STOPS   A submitter may stop for ever, anywhere behind its push.
- *   CLOSES  From some moment on the scheduler refuses drains, and a submitter takes back what it pushed (L7).
+ * A submitter pushes, then checks `queued` and `running`, and submits a drain unless one is queued or running
+ * (L5). Two workers run drains. A drain decrements `queued`, acquires `running`, takes the list, runs one
+ * operation before it requeues itself (L3), and checks the list once more after it has released `running`
+ * (L6). The order of operations (L2) is not modelled: the list is a set.
+ *   STOPS   A submitter may stop for ever, anywhere after its push.
+ *   CLOSES  From some moment on the scheduler refuses drains, and a submitter withdraws what it pushed (L7).
  *
- * Properties. Bodies do not overlap (L1). Nothing of a freed lane is touched (L4). No operation runs twice,
- * or runs though its submission was refused (L7). What was pushed before a submission that returned, or, if
- * the scheduler closes, by it, runs in the end: else it is an invalid end state.
+ * Properties. Bodies do not overlap (L1). A freed lane is not touched (L4). No operation runs twice, or runs
+ * although its submission was refused (L7). Everything that was pushed before a submission that returned (or,
+ * if the scheduler closes, by that submission) eventually runs; otherwise the end state is invalid.
  *   drained  in the end, all that is owed has run
  *
  * Runs: name | macros | checks
@@ -72,7 +72,7 @@ inline release()
     }
 }
 
-/* The submission of a drain, as far as its result; `queued` follows. */
+/* The submission of a drain, up to its result; `queued` follows. */
 inline submit_drain()
 {
 #ifndef MUTANT_unreferenced
@@ -198,7 +198,7 @@ proctype worker()
             fi
         :: mine && taken != 0 ->
             if
-            :: started -> /* L3: it has run one */
+            :: started -> /* L3: it has run one operation */
                 started = false;
                 submit_drain();
                 if

@@ -1,19 +1,19 @@
-/* park.pml - submitters from outside, and workers that look, announce, look again and sleep: idle.c, W1-W4.
+/* park.pml - submitters from outside, and workers that check, announce, recheck and sleep: idle.c, W1-W4.
  *
- * A submitter publishes to its inbox, then reads `searching`, then the sleepers' bits, then their states
- * (P7, P14), and wakes one sleeper unless two workers look already. A worker leaves `searching`, sets its
- * bit, looks at every inbox again, sleeps. One thread may stop for ever: a submitter, anywhere behind its
- * publication, or a worker, wherever it has just changed what others read.
+ * A submitter publishes to its inbox, then reads `searching`, then the sleepers' bits, then their states (P7,
+ * P14), and wakes one sleeper unless two workers are already looking. A worker leaves `searching`, sets its
+ * bit, checks every inbox again, and sleeps. One thread may stop for ever: a submitter, anywhere after its
+ * publication, or a worker, wherever it has just changed shared state.
  *
- * Epochs (W3) are not numbers here, which would make the states endless: `means[w]` is the set of submitters
- * whose remembered state belongs to the sleep that worker w is in; a rise empties it. Their compare-exchange
- * succeeds as long as they are in it.
+ * Epochs (W3) are not numbers here, since these would make the number of states infinite: `means[w]` is the
+ * set of submitters whose remembered state belongs to the current sleep of worker w; a rise empties it. A
+ * submitter's compare-exchange succeeds while it is in the set.
  *
- * Properties. An end in which a worker sleeps and something owed is in an inbox is an invalid end state: the
- * lost wake-up. Owed is, once a submission has returned, all that was published before it, also what a
- * stopped submitter had published (W3). If a worker stops, then what it was woken for may lie there until the
- * next submission: owed is then what was published before the second of two submissions that came after the
- * stop, one after the other.
+ * Properties. An end in which a worker sleeps while something owed is in an inbox is an invalid end state:
+ * the lost wake-up. Once a submission has returned, everything that was published before it is owed,
+ * including the publications of a stopped submitter (W3). If a worker stops, the operation for which it was
+ * woken may stay in its inbox until the next submission: owed is then everything published before the second
+ * of two consecutive submissions that came after the stop.
  *   taken   in the end, all that is owed is taken
  *
  * Runs: name | macros | checks
@@ -42,9 +42,9 @@
 #define BIT(i)   (1 << (i))
 #define INBOX(i) ((BIT(OPERATIONS) - 1) << ((i) * OPERATIONS))
 
-byte inboxes;            /* the set of operations that are published, and taken by nobody (B1, B2) */
-byte before[SUBMITTERS]; /* of these: what has to be taken when the submission in progress has returned */
-byte owed;               /* what has to be taken */
+byte inboxes;            /* the set of operations that are published and not yet taken (B1, B2) */
+byte before[SUBMITTERS]; /* of these: to be taken when the submission in progress has returned */
+byte owed;               /* those that have to be taken */
 byte finished;           /* submitters that have ended, or are stopped */
 
 byte sleepers;           /* the words of csched_idle */
@@ -53,7 +53,7 @@ byte state[WORKERS];
 byte means[WORKERS];
 bool asleep[WORKERS];    /* in the kernel's queue of the parker's word */
 
-bool one_stopped;        /* somebody is: at most one in a run */
+bool one_stopped;        /* a thread is: at most one in a run */
 bool one_returned;       /* a submission that came after the stop */
 
 #define over (finished == SUBMITTERS && owed == 0)
@@ -70,7 +70,7 @@ bool one_returned;       /* a submission that came after the stop */
 #define worker_may_stop skip
 #endif
 
-/* The second half of unpark: whoever was first, or helps, says that the futex call is done. */
+/* The second half of unpark: the first caller, or a helper, marks the futex call as done. */
 inline mark_kicked()
 {
     if
@@ -127,7 +127,7 @@ next:
             state[w] = NOTIFIED; means[w] = means[w] | BIT(me); first = true; submitter_may_stop; goto kick
         fi
        }
-        atomic { asleep[w] = false; submitter_may_stop } /* the futex call; harmless when it comes late */
+        atomic { asleep[w] = false; submitter_may_stop } /* the futex call; a late one is harmless */
 kick:
         atomic {
             mark_kicked();
@@ -158,7 +158,7 @@ proctype worker(byte me)
 
 search:
     atomic { searching++; worker_may_stop }
-look: /* at one inbox after the other; takes all that is in the first that has some */
+look: /* checks one inbox after the other; takes everything in the first that is not empty */
     do
     :: atomic {
         i < SUBMITTERS ->
@@ -177,7 +177,7 @@ look: /* at one inbox after the other; takes all that is in the first that has s
     od;
     atomic { searching--; goto search } /* found; the body runs, and ends */
 
-announce: /* P14. What a worker does between here and rise, others see as a sleeper. */
+announce: /* P14. Between here and rise, the worker appears to others as a sleeper. */
 #if defined MUTANT_bit_first
     atomic { sleepers = sleepers | BIT(me); worker_may_stop }
     atomic { searching--; worker_may_stop }
@@ -190,7 +190,7 @@ announce: /* P14. What a worker does between here and rise, others see as a slee
     atomic { sleepers = sleepers | BIT(me); worker_may_stop }
 #endif
 #ifndef MUTANT_no_recheck
-    do /* W1: the look after the announcement */
+    do /* W1: the check after the announcement */
     :: atomic {
         i < SUBMITTERS ->
         if
@@ -231,7 +231,7 @@ announce: /* P14. What a worker does between here and rise, others see as a slee
     :: atomic {
         !asleep[me] ->
         if
-        :: state[me] == SLEEPING -> asleep[me] = true /* a futex call that was meant for an earlier sleep */
+        :: state[me] == SLEEPING -> asleep[me] = true /* a futex call meant for an earlier sleep */
         :: else -> break
         fi
        }

@@ -1,10 +1,10 @@
-// age_pipe.c - the workload `reclaim`: whether a grace period is one.
+// age_pipe.c - the workload `reclaim`: checks that a grace period waits for all readers.
 //
-// An updater publishes elements one after the other. The one that is replaced grows a year older, is
-// retired, and then grows older by a year with each grace period, until it is freed at ten. A reader looks,
-// inside a read section, how old the element is that it found published: 0, or 1 if it has been replaced
-// since. It can never be older: the grace period that would make it so has to wait for this reader. Every age
-// beyond 1 is a failure.
+// An updater publishes elements one after the other. The element that is replaced grows a year older, is
+// retired, and then grows older by a year with each grace period, until it is freed at ten. A reader checks,
+// inside a read section, how old the published element is: 0, or 1 if it has been replaced since. It can
+// never be older: the grace period that would age it further has to wait for this reader. Every age beyond 1
+// is a failure.
 //
 // Source: rcutorture of the Linux kernel.
 
@@ -21,15 +21,15 @@
 
 enum {
     AGES = 10,
-    ELEMENTS_MOST = 10000, // alive at a time: the updater waits for grace periods beyond
-    READS = 1000,          // between two looks at the clock and at the number of reads
+    ELEMENTS_MOST = 10000, // alive at a time: beyond that the updater waits for grace periods
+    READS = 1000,          // between two checks of the clock and of the number of reads
     PUBLISHED = 0x5AFE,
 };
 
 typedef struct {
     csched_retired retired;
     _Atomic(uint32_t) age;
-    uint32_t content; // plain: whoever frees it must be ordered after every reader
+    uint32_t content; // plain: freeing it must be ordered after every reader
 } element;
 
 static csched_reclaim *domain;
@@ -103,7 +103,7 @@ static void *update(void *context)
     return NULL;
 }
 
-// Time for the updater, or for another reader, in the middle of a read section.
+// Gives the updater, or another reader, time in the middle of a read section.
 static void linger(stress_random *random)
 {
     switch (stress_below(random, 500)) {
@@ -200,7 +200,7 @@ static bool report(const stress_options *options)
     (void)snprintf(more + length, sizeof more - length, "],\"updates\":%llu",
                    (unsigned long long)atomic_load_explicit(&updates, memory_order_relaxed));
     stress_tally tally = {.operations = reads, .ran = reads, .stale = old, .wrong = corrupt};
-    // Without elements of age 1 the readers saw no replacement at all, and the run says nothing.
+    // Without elements of age 1, the readers observed no replacement, and the run is inconclusive.
     bool told =
         atomic_load_explicit(&histogram[1], memory_order_relaxed) > 0 || options->operations < 1000000;
     if (!told) {

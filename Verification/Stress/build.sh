@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# How the stress program is built: the core's sources and its own, by the C compiler, without Swift's package
-# manager. Sourced by Scripts/stress and Scripts/sanitizers, which have `fail`.
+# Builds the stress program: the core's sources and its own, with the C compiler, without Swift's package
+# manager. Sourced by Scripts/stress and Scripts/sanitizers, which define `fail`.
 #
-# A build is a folder of objects: core/ of the scheduler, program/ of the stress program.
+# A build is a folder of objects: core/ for the scheduler, program/ for the stress program.
 
 stress_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly stress_root
 stress_warnings=(-Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Werror)
 
-# What the program consists of; the canaries are a program by themselves.
+# The sources of the program; the canaries are a separate program.
 stress_sources=(main.c options.c ledger.c hogs.c watchdog.c load.c disturber.c shots.c shots_lane.c
     shots_counter.c shots_life.c mixed.c memory.c age_pipe.c)
 
-# The scheme of grace periods: liburcu, or epochs, which are the core's own.
+# The implementation of grace periods: liburcu, or the core's own epochs.
 stress_grace=liburcu
 
 # grace_options <option of pkg-config>: sets `grace`, the options for the scheme.
@@ -24,7 +24,7 @@ grace_options() {
     [[ $1 != --cflags ]] || grace+=(-DCSCHED_LIBURCU)
 }
 
-# What chooses the port that yields.
+# The options that select the yielding port.
 stress_port=(-I"$stress_root/Verification/Stress" '-DCSCHED_PORT="port_yielding.h"')
 
 # The compiler that builds the package, if there is one: clang, which comes with Swift.
@@ -72,8 +72,8 @@ stress_program() { # stress_program <build> <compiler> <options...>
     stress_compile "$build/program" "$compiler" "${stress_sources[*]/#/Verification/Stress/}" "$@"
 }
 
-# stress_yielding <build> <build of the shipping port> <compiler> <options...>: the same program on the port
-# that yields.
+# stress_yielding <build> <build of the shipping port> <compiler> <options...>: the same program on the
+# yielding port.
 stress_yielding() {
     local build=$1 shipping=$2 compiler=$3
     shift 3
@@ -82,8 +82,8 @@ stress_yielding() {
     stress_compile "$build/program" "$compiler" Verification/Stress/main.c "$@" "${stress_port[@]}" # it prints which one it is
 }
 
-# stress_skipping <build> <build of the shipping port> <compiler> <options...>: the same program with a defect,
-# no grace periods.
+# stress_skipping <build> <build of the shipping port> <compiler> <options...>: the same program with a defect:
+# grace periods are skipped.
 stress_skipping() {
     local build=$1 shipping=$2 compiler=$3
     shift 3
@@ -97,7 +97,7 @@ stress_link() {
     read -ra objects <<<"$3"
     shift 3
     grace_options --libs
-    # The linker has one warning for each of AddressSanitizer's hundreds of helpers.
+    # The linker prints a warning for each of AddressSanitizer's hundreds of helpers.
     "$compiler" -pthread "${objects[@]}" -o "$program" "$@" "${grace[@]}" -lm 2>&1 |
         sed '/Cannot export local symbol/d' >&2 || fail "$program does not link (${*:-plain})."
 }

@@ -1,7 +1,7 @@
-// canaries.c - defects on purpose, one for each kind of report that the sanitizers are trusted to make.
+// canaries.c - intentional defects, one for each kind of report that the sanitizers are trusted to make.
 //
-// A sanitizer that was not switched on, or that a wrong annotation has blinded, reports nothing, like a
-// program without defects. So Scripts/sanitizers believes in "no report" only after it has seen these.
+// A sanitizer that was not switched on, or that a wrong annotation has blinded, reports nothing, just as for
+// a correct program. So Scripts/sanitizers trusts "no report" only after it has seen these reports.
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -30,7 +30,7 @@ static void *add(void *context)
     return context;
 }
 
-// Two threads that nothing orders.
+// Two unordered threads.
 static void race(void)
 {
     pthread_t threads[2];
@@ -54,7 +54,7 @@ static void add_beside(void *context, void *extra, csched_disposition dispositio
     (void)extra;
     (void)disposition;
     meeting *both = context;
-    // relaxed: they meet, so that they run on two workers at a time, and nothing is ordered by it
+    // relaxed: they meet, so that they run on two workers at a time, and this establishes no order
     atomic_fetch_add_explicit(&both->begun, 1, memory_order_relaxed);
     while (atomic_load_explicit(&both->begun, memory_order_relaxed) < 2) {
         sched_yield();
@@ -64,8 +64,8 @@ static void add_beside(void *context, void *extra, csched_disposition dispositio
     }
 }
 
-// Two operations that nothing orders. What the scheduler tells ThreadSanitizer about its own orders (fences,
-// grace periods) must not order the bodies of operations by the way.
+// Two unordered operations. The scheduler's annotations for ThreadSanitizer about its own orders (fences,
+// grace periods) must not, as a side effect, order the bodies of operations.
 static void race_of_operations(void)
 {
     csched_configuration configuration = csched_configuration_default();
@@ -115,11 +115,11 @@ static void misalign(void)
 {
     static char bytes[16];
     volatile uintptr_t address = ((uintptr_t)bytes | 7) - 6;
-    *(uint32_t *)address = 1; // not through a volatile pointer: the sanitizer leaves those out
+    *(uint32_t *)address = 1; // not through a volatile pointer: the sanitizer ignores those
 }
 
-// The system refuses a call that it has served before: readers have no fences of their own, and must not be
-// left without the others'.
+// The system refuses a call that it served before. Readers have no fences of their own, and must not be left
+// without the barriers of that call.
 static void barrier_refused(void)
 {
     struct sock_filter refuse[] = {

@@ -18,7 +18,7 @@ typedef struct {
 
 void stress_disturber_start(stress_disturber *disturber, stress_load *load, uint64_t seed);
 
-/// Afterwards the scheduler has as many workers as at the start, is not suspended, and has no observer.
+/// Afterwards the scheduler has its initial number of workers, is not suspended, and has no observer.
 void stress_disturber_stop(stress_disturber *disturber);
 
 #endif

@@ -1,4 +1,4 @@
-// hogs.c - CPU hogs: who is preempted, and where, changes with them.
+// hogs.c - CPU hogs, which change what is preempted, and where.
 
 #include "hogs.h"
 

@@ -1,4 +1,4 @@
-// hogs.h - threads that do nothing but take CPU time away from the others.
+// hogs.h - threads that only take CPU time from the other threads.
 
 #ifndef STRESS_HOGS_H
 #define STRESS_HOGS_H

@@ -1,11 +1,11 @@
 // ledger.h - which operations were submitted, and how each of them ended: exactly once, or it counts here.
 //
-// Every operation has a number, and under it a word, plain memory that its submitter writes and its body
-// turns over, and a byte that counts its ends. So three things are checked for each of them: that it ended
-// once; that its body saw what its submitter wrote; and that whoever waited for it saw what its body wrote.
-// The words are no atomics on purpose: under ThreadSanitizer a missing order is a report.
+// Every operation has a number. It selects a word, plain memory that the operation's submitter writes and
+// its body inverts, and a byte that counts its ends. So three things are checked for each operation: that
+// it ended once; that its body saw what its submitter wrote; and that its waiter saw what its body wrote.
+// The words are not atomic on purpose: under ThreadSanitizer a missing order is a report.
 //
-// Synchronisation: begin, expect and check are for one thread, and check comes after all have ended.
+// Synchronisation: only one thread calls begin, expect and check, and check comes after all have ended.
 
 #ifndef STRESS_LEDGER_H
 #define STRESS_LEDGER_H
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// The kind of work that an operation is a part of; at most 16.
+/// The kind of work that an operation belongs to; at most 16.
 typedef enum {
     STRESS_SINGLE,
     STRESS_BULK,
@@ -70,13 +70,13 @@ enum { STRESS_RAN = 1, STRESS_CANCELLED = 16 }; // a nibble of the byte for each
 void stress_ledger_create(stress_ledger *ledger, uint32_t capacity);
 void stress_ledger_destroy(stress_ledger *ledger);
 
-/// A new round, in which no number of the last one is known any more.
+/// Begins a new round, in which the numbers of the last one are invalid.
 void stress_begin(stress_ledger *ledger, uint32_t salt);
 
 /// Announces `count` operations; returns the number of the first.
 uint32_t stress_expect(stress_ledger *ledger, stress_kind kind, uint32_t count);
 
-/// Adds what the round was to `tally`, and prints which operations are missing.
+/// Adds the results of the round to `tally`, and prints which operations are missing.
 void stress_check(stress_ledger *ledger, stress_tally *tally);
 
 static inline uint32_t stress_word(const stress_ledger *ledger, uint32_t number)
@@ -100,13 +100,13 @@ static inline void stress_ran(stress_ledger *ledger, uint32_t number)
     atomic_fetch_add_explicit(&ledger->ends[number], STRESS_RAN, memory_order_relaxed);
 }
 
-/// The operation was refused, or told that it is cancelled.
+/// The operation was refused, or notified of its cancellation.
 static inline void stress_did_not_run(stress_ledger *ledger, uint32_t number)
 {
     atomic_fetch_add_explicit(&ledger->ends[number], STRESS_CANCELLED, memory_order_relaxed);
 }
 
-/// Called by whoever waited for operations: how many of them it does not see ended counts as stale.
+/// Called by a waiter of operations: those that it does not see ended count as stale.
 void stress_must_have_run(stress_ledger *ledger, uint32_t first, uint32_t count);
 
 #endif

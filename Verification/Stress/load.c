@@ -1,4 +1,4 @@
-// load.c - producers: their rounds, their end, and the threads that take their places.
+// load.c - producers: their rounds, their end, and the threads that replace them.
 
 #include "load.h"
 
@@ -85,7 +85,8 @@ void stress_load_create(stress_load *load, const stress_options *options, uint32
     }
 }
 
-// Takes a round off what is left: how many operations it shall have, or 0 at the end.
+// Reserves a round from the remaining operations: returns its number of operations, or 0 at the
+// end.
 static uint32_t reserve(stress_load *load, uint32_t operations)
 {
     uint64_t left = atomic_load_explicit(&load->left, memory_order_relaxed);
@@ -97,7 +98,7 @@ static uint32_t reserve(stress_load *load, uint32_t operations)
     return (uint32_t)(left - rest);
 }
 
-// Lets the scheduler run dry: by waiting, or by the time that passes.
+// Lets the scheduler run dry: by waiting, or by letting time pass.
 static void pause_between(stress_producer *producer)
 {
     switch (stress_below(&producer->random, 4)) {
@@ -149,7 +150,8 @@ static void note_end(stress_load *load)
 
 static void start(stress_producer *producer);
 
-// A thread plays a few rounds, then leaves its place to a new one: threads that submit come and go.
+// A thread plays a few rounds, then hands its place to a new thread: threads that submit come and
+// go.
 static void *produce(void *context)
 {
     stress_producer *producer = context;

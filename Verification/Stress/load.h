@@ -1,9 +1,10 @@
-// load.h - the load: outside threads that submit in every way there is, in rounds, and check each round.
+// load.h - the load: outside threads that submit in every possible way, in rounds, and check each round.
 //
-// A producer is an outside thread with a ledger and a counter of its own. A round is some ten thousand
-// operations, in shots: a shot picks a way to submit, announces its operations, and submits them. At the end
-// of a round the producer waits for its counter, then checks its ledger. A round is a flood, or sparse: then
-// the producer waits or pauses between its shots, so that workers fall asleep and are woken again.
+// A producer is an outside thread with its own ledger and counter. A round is some ten thousand operations,
+// in shots: a shot picks a way to submit, announces its operations, and submits them. At the end of a round
+// the producer waits for its counter, then checks its ledger. A round is either a flood or sparse. In a
+// sparse round the producer waits or pauses between its shots, so that workers fall asleep and are woken
+// again.
 
 #ifndef STRESS_LOAD_H
 #define STRESS_LOAD_H
@@ -24,14 +25,14 @@ enum { STRESS_LANES = 3 };
 typedef struct stress_load stress_load;
 typedef struct stress_producer stress_producer;
 
-/// A lane, and what only its operations touch: two at a time would be a race, and a wrong number.
+/// A lane, and data that only its operations touch: two at a time would be a race, and a wrong number.
 typedef struct {
     csched_lane *lane;
     uint64_t runs;
     _Atomic(uint64_t) expected;
 } stress_lane;
 
-/// The data that an operation of a lane needs to find.
+/// The context of a lane's operations.
 typedef struct {
     stress_producer *producer;
     stress_lane *lane;
@@ -74,13 +75,14 @@ struct stress_load {
 void stress_load_create(stress_load *load, const stress_options *options, uint32_t producers,
                         uint32_t workers);
 
-/// Submits and checks about `operations`, until `end_ns` at most, and waits for them. May be called again.
+/// Submits and checks about `operations`, until `end_ns` at the latest, and waits for them. May be called
+/// again.
 void stress_load_run(stress_load *load, uint64_t operations, uint64_t end_ns);
 
-/// Drains the scheduler, checks what its statistics say, and adds all to `tally`.
+/// Drains the scheduler, checks its statistics, and adds everything to `tally`.
 void stress_load_destroy(stress_load *load, stress_tally *tally);
 
-/// For the watchdog.
+/// Called by the watchdog.
 uint64_t stress_load_progress(const stress_load *load);
 void stress_load_describe(const stress_load *load);
 
@@ -90,13 +92,13 @@ void stress_load_describe(const stress_load *load);
 enum { STRESS_SHOT = 4096 };
 void stress_shoot(stress_producer *producer);
 
-/// A bit for each shot that the options allow. Exits with 64 and a sentence when there is none.
+/// A bit for each shot that the options allow. Exits with 64 and a message when there is none.
 uint32_t stress_choose_shots(const stress_options *options);
 
-/// Whether the producer is to make its next mistake now, if it is to make mistakes of this kind.
+/// Whether the producer has to make its next mistake now, if it makes mistakes of this kind.
 bool stress_errs(stress_producer *producer, stress_injection injection);
 
-/// Stops the program with a sentence unless `status` is CSCHED_OK.
+/// Stops the program with a message unless `status` is CSCHED_OK.
 void stress_expect_ok(csched_status status, const char *call);
 
 /// An operation number, and how many it stands for, in one word.
@@ -115,7 +117,7 @@ static inline csched_operation stress_operation(stress_producer *producer, csche
         .run = run, .context = producer, .extra = stress_pack(number, span), .counter = producer->round};
 }
 
-/// The end of an operation: that it ran, or that it was told not to.
+/// Records the end of an operation: it ran, or was cancelled.
 static inline void stress_end(stress_producer *producer, uint32_t number, csched_disposition disposition)
 {
     if (disposition == CSCHED_RUN) {
@@ -125,7 +127,7 @@ static inline void stress_end(stress_producer *producer, uint32_t number, csched
     }
 }
 
-/// A body that does nothing but end.
+/// A body that only records its end.
 void stress_run_leaf(void *context, void *extra, csched_disposition disposition);
 
 // The shots, by file.

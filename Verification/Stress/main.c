@@ -1,4 +1,4 @@
-// main.c - chooses the workload, and prints what came of it.
+// main.c - chooses the workload, and prints the result.
 
 #include "main.h"
 

@@ -1,4 +1,4 @@
-// main.h - what every part of the program uses: how it stops, and how it reports.
+// main.h - used by every part of the program: how it stops, and how it reports.
 
 #ifndef STRESS_MAIN_H
 #define STRESS_MAIN_H
@@ -8,7 +8,7 @@
 #include "ledger.h"
 #include "options.h"
 
-/// Ends the program with a sentence, as a failure.
+/// Ends the program with a message, as a failure.
 _Noreturn void stress_stop(const char *sentence);
 
 /// The monotonic clock.

@@ -1,11 +1,11 @@
-// memory.c - the workload `memory`: whether the same load, again and again, needs more and more memory.
+// memory.c - the workload `memory`: whether the same load, repeated, needs more and more memory.
 //
-// After each of many cycles all is at rest: every operation has ended, all that was retired is reclaimed, and
-// the allocator has given back to the system what it held in reserve. What the process holds then must not
-// grow with the operations. It has one arena, because malloc does not give back what lies at the end of the
-// others: with sixteen, the resident pages grew from 7 to 20 MiB in 1e9 operations, while no more was in use.
-// Two readings: the resident pages, which is what counts, and the bytes that malloc says are in use, which
-// notices smaller leaks.
+// After each of many cycles everything is at rest: every operation has ended, everything retired is
+// reclaimed, and the allocator has returned its reserves to the system. The memory that the process holds
+// then must not grow with the operations. The process has one arena, because malloc does not return the
+// memory at the end of other arenas: with sixteen, the resident pages grew from 7 to 20 MiB in 1e9
+// operations, while no more was in use. There are two readings: the resident pages, which is what counts, and
+// the bytes that malloc reports as in use, which reveals smaller leaks.
 
 #include <malloc.h>
 #include <math.h>
@@ -17,10 +17,10 @@
 #include "watchdog.h"
 
 enum { CYCLES = 40, WARM = CYCLES / 2, MEASURED = CYCLES - WARM };
-/// Growth over the second half that fails, when its slope is more than chance.
+/// Growth over the second half that fails, if its slope is significant.
 static const double resident_bound = 1024 * 1024;
 static const double allocated_bound = 64 * 1024;
-/// A slope is more than chance from so many standard errors on.
+/// A slope is significant from this many standard errors on.
 static const double significance = 3;
 static const uint64_t rest_ns = UINT64_C(5000000000);
 enum { LEAK_BYTES = 16, LEAK_INTERVAL = 1000 };
@@ -47,7 +47,7 @@ static double resident(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-// False: something retired was not reclaimed in seconds.
+// False: retired memory was not reclaimed within seconds.
 static bool rest(void)
 {
     uint64_t end_ns = stress_now_ns() + rest_ns;
@@ -61,7 +61,7 @@ static bool rest(void)
 
 static reading take_reading(void)
 {
-    double allocated = 0; // only this library says
+    double allocated = 0; // only this library reports it
 #ifdef __GLIBC__
     (void)malloc_trim(0);
     struct mallinfo2 now = mallinfo2();
@@ -105,7 +105,7 @@ static bool is_flat(slope line, double bound) { return line.growth < bound || li
 static void leak(uint64_t operations)
 {
     for (uint64_t count = operations / LEAK_INTERVAL; count > 0; count--) {
-        // Written to, as what is leaked mostly is; volatile, or the compiler leaves it out.
+        // Written to, as leaked memory mostly is; volatile, or the compiler removes it.
         char *volatile forgotten = malloc(LEAK_BYTES);
         if (forgotten != NULL) {
             forgotten[0] = 1;

@@ -42,7 +42,7 @@ bool stress_mixed(const stress_options *options)
     return finish(&tally);
 }
 
-// As many producers as workers: 1, 2, 4 ... 64, on however few CPUs.
+// As many producers as workers: 1, 2, 4 ... 64, however few CPUs there are.
 bool stress_oversubscribed(const stress_options *options)
 {
     enum { STEPS = 7 };

@@ -1,4 +1,4 @@
-// options.c - the command line, and what is wrong with it.
+// options.c - the command line, and its errors.
 
 #include "options.h"
 
@@ -32,7 +32,7 @@ static _Noreturn void refuse(const char *what, const char *why)
     exit(USAGE);
 }
 
-/// Whole numbers, also as 1e9.
+/// Whole numbers, also in the form 1e9.
 static uint64_t number(const char *text, double least, double most, const char *range)
 {
     char *end;

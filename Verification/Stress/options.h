@@ -1,11 +1,11 @@
-// options.h - what the command line asks for.
+// options.h - the options of the command line.
 
 #ifndef STRESS_OPTIONS_H
 #define STRESS_OPTIONS_H
 
 #include <stdint.h>
 
-/// A defect that the program puts into its own use of the scheduler, so that the checks can be seen to fail.
+/// A defect that the program injects into its own use of the scheduler, to show that the checks can fail.
 typedef enum {
     STRESS_NO_INJECTION,
     STRESS_LOSE,      ///< one submission in 1e6 is left out
@@ -31,7 +31,7 @@ typedef struct {
     const char *only; ///< the one shot that is used, or NULL: all
 } stress_options;
 
-/// Exits with 64 and a sentence when something is not understood.
+/// Exits with 64 and a message when an argument is not understood.
 stress_options stress_parse(int count, char **arguments);
 
 #endif

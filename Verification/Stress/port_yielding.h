@@ -1,11 +1,11 @@
 // port_yielding.h - the shipping port, but threads yield, or sleep, before and after their shared accesses.
 //
-// Built with -DCSCHED_PORT='"port_yielding.h"'. A thread is then stopped where a real one is stopped once in
-// hours: between two steps of one protocol. But whoever enters the kernel leaves it with an empty store
-// buffer, so a missing fence is hidden rather than found: loads run with this port, and with the other.
+// Built with -DCSCHED_PORT='"port_yielding.h"'. A thread is then stopped where a real thread is stopped once
+// in hours: between two steps of one protocol. But a thread that enters the kernel leaves it with an empty
+// store buffer, so a missing fence is hidden rather than found. Hence loads run with both ports.
 //
-// Each thread has its own density of yields, and draws a new one now and then: with one density for all the
-// threads keep step.
+// Each thread has its own density of yields, and draws a new one now and then: with a single density, all
+// threads keep in step.
 
 #ifndef STRESS_PORT_YIELDING_H
 #define STRESS_PORT_YIELDING_H
@@ -29,7 +29,7 @@ static inline uint32_t csched_yields_draw(csched_yields *yields)
     return (uint32_t)(yields->state >> 32);
 }
 
-// Once in a while; out of the way of the others.
+// Called once in a while; not inlined, to keep it off the common path.
 __attribute__((noinline, unused)) static void csched_yields_begin(csched_yields *yields)
 {
     enum { SPARSEST = 13, DENSEST = 5, ACCESSES = 1 << 16 };
@@ -83,7 +83,7 @@ static inline bool csched_disturb_after(bool result)
 #undef csched_cas
 #undef csched_cas_weak
 
-// After a read-modify-write that tells more than yes or no comes another access, or plain code of
+// A read-modify-write that returns more than yes or no is followed by another access, or by plain code of
 // this thread alone: a yield in front of each is enough there.
 #define csched_before(access) (csched_disturb(), (access))
 

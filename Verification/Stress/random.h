@@ -1,4 +1,4 @@
-// random.h - splitmix64: one word of state, so that every thread has its own.
+// random.h - splitmix64: one word of state, so that every thread can have its own.
 
 #ifndef STRESS_RANDOM_H
 #define STRESS_RANDOM_H

@@ -57,7 +57,7 @@ void stress_shot_single(stress_producer *producer)
         producer->ledger.words[number] = 0;
         submit(producer, stress_run_leaf, number, 1);
         (void)csched_completion_wait(producer->round, CSCHED_FOREVER);
-        producer->ledger.words[number] = ~word; // the body alone shall notice
+        producer->ledger.words[number] = ~word; // only the body shall notice
         return;
     }
     submit(producer, stress_run_leaf, number, 1);
@@ -104,7 +104,7 @@ void stress_shot_fan(stress_producer *producer)
     submit(producer, run_fan, stress_expect(&producer->ledger, STRESS_FAN, count), count);
 }
 
-// So much at once from one worker that its deque has to grow, while others take from it.
+// Enough operations at once from one worker that its deque has to grow while others steal from it.
 static void run_burst(void *context, void *extra, csched_disposition disposition)
 {
     uint32_t number = stress_number(extra);
@@ -142,7 +142,7 @@ typedef struct {
     uint32_t span;
 } branch;
 
-// A tree as above, but of joins: a branch has ended, and all below it, when its join returns.
+// A tree as above, but of joins: a branch, with everything below it, has ended when its join returns.
 static void join(void *context)
 {
     const branch *node = context;
@@ -232,7 +232,7 @@ void stress_shot_range(stress_producer *producer)
     stress_expect_ok(status, "csched_submit_range");
 }
 
-// An outside thread that submits, and is gone before its operations are.
+// An outside thread that submits, and exits before its operations have run.
 static void *visit(void *context)
 {
     const range *visitor = context;
@@ -253,7 +253,7 @@ void stress_shot_visitor(stress_producer *producer)
     pthread_join(thread, NULL);
 }
 
-// Operations submitted after a suspension do not start before the resume; and the resume wakes somebody.
+// Operations submitted after a suspension do not start before the resume; and the resume wakes a worker.
 void stress_shot_suspended(stress_producer *producer)
 {
     uint32_t count = 1 + stress_below(&producer->random, BULK_MOST);

@@ -1,4 +1,4 @@
-// shots_counter.c - counters: who waits for them, inside and outside, and notifications.
+// shots_counter.c - counters: waits for them, inside and outside, and notifications.
 
 #include <stdlib.h>
 
@@ -47,8 +47,8 @@ static csched_notification *notify(stress_producer *producer, notified **context
     return notification;
 }
 
-// A group on a counter that has had many generations: somebody waits for it, for ever or not, and something
-// is called at its end, or not.
+// A group on a counter that has had many generations: a thread may wait for it, with or without a time
+// limit, and a function may be called at its end.
 void stress_shot_wait(stress_producer *producer)
 {
     csched_completion *counter = producer->phase;
@@ -75,8 +75,8 @@ void stress_shot_wait(stress_producer *producer)
     stress_must_have_run(&producer->ledger, first, count);
 }
 
-// How many waits are on this thread's stack. Each runs operations of others on top of itself, which may wait
-// again; the library stops the process where the stack ends.
+// How many waits are on this thread's stack. Each runs other operations on top of itself, which may wait
+// again; the library stops the process at the end of the stack.
 static _Thread_local uint32_t nesting;
 
 static void run_helper(void *context, void *extra, csched_disposition disposition)
@@ -95,7 +95,7 @@ static void run_helper(void *context, void *extra, csched_disposition dispositio
     }
     submit_group(producer, counter, first, count);
     nesting++;
-    // Sometimes a wait that ends before its operations do, which is not to lose what it took meanwhile.
+    // Sometimes a wait that ends before its operations do; it must not lose what it took meanwhile.
     (void)csched_completion_wait(counter, stress_number(extra) % 4 == 0 ? 1000 : CSCHED_FOREVER);
     if (csched_completion_wait(counter, CSCHED_FOREVER) != CSCHED_WAIT_COMPLETED) {
         stress_note(&producer->ledger.wrong);
@@ -105,7 +105,7 @@ static void run_helper(void *context, void *extra, csched_disposition dispositio
     csched_completion_release(counter);
 }
 
-// An operation that waits for its children, and so runs others meanwhile.
+// An operation that waits for its children, and so runs other operations meanwhile.
 void stress_shot_help(stress_producer *producer)
 {
     uint32_t count = 2 + stress_below(&producer->random, GROUP_MOST);

@@ -1,6 +1,7 @@
-// shots_life.c - whole schedulers: created, fed by two threads, shut down by a third in the middle of it.
+// shots_life.c - whole schedulers: created, fed by two threads, and shut down by a third during that.
 //
-// What a shutdown refuses or cancels has ended as well, once: never both, and never without a word.
+// An operation that a shutdown refuses or cancels has also ended, once: never both, and always with a
+// report.
 
 #include "load.h"
 
@@ -30,7 +31,7 @@ static void did_not_run(lifetime *life, uint32_t first, uint32_t count)
     }
 }
 
-// True: accepted. Else it was refused for a good reason.
+// True: accepted. Otherwise it was refused for a valid reason.
 static bool accepted(csched_status status)
 {
     if (status != CSCHED_OK && status != CSCHED_CLOSED && status != CSCHED_FULL) {
@@ -57,7 +58,7 @@ static void run_in_life(void *context, void *extra, csched_disposition dispositi
         return;
     }
     stress_ran(&life->producer->ledger, number);
-    if (span > 1) { // in the caller's thread perhaps (CSCHED_WHEN_FULL_RUN_IN_CALLER), which may be refused
+    if (span > 1) { // may run in the caller's thread (CSCHED_WHEN_FULL_RUN_IN_CALLER), which may be refused
         csched_operation next = operation_of(life, number + 1, span - 1);
         if (!accepted(csched_submit(life->scheduler, &next))) {
             did_not_run(life, number + 1, span - 1);
@@ -82,7 +83,7 @@ static bool submit(lifetime *life, uint32_t number, uint32_t span, stress_random
         return submit_bulk(life, number, span);
     case 1:
         return accepted(csched_lane_submit(life->lane, &operation));
-    case 2: { // what the closed scheduler refuses goes to the other one
+    case 2: { // operations that the closed scheduler refuses go to the other one
         csched_scheduler *fallback = life->producer->scheduler;
         stress_expect_ok(
             csched_lane_submit_surely(life->lane, &operation, CSCHED_PRIORITY_INHERITED, fallback),
@@ -157,7 +158,7 @@ static void start(pthread_t *thread, void *(*function)(void *context), void *con
     }
 }
 
-// All have ended, and nothing of the life is used by them any more.
+// All have ended, and they no longer use anything of the life.
 static void destroy(lifetime *life)
 {
     stress_producer *producer = life->producer;

@@ -1,4 +1,5 @@
-// watchdog.c - a thread that looks once a second whether anything has moved, and waits for signals meanwhile.
+// watchdog.c - a thread that checks once a second whether there was progress, and waits for signals
+// meanwhile.
 
 #include "watchdog.h"
 
@@ -66,7 +67,7 @@ static void *watch(void *context)
             (void)alarm(0);
             return context;
         }
-        // The statistics take a mutex, which whoever hangs may hold.
+        // The statistics take a mutex, which the hanging thread may hold.
         (void)alarm(STATISTICS_SECONDS);
         pthread_mutex_lock(&mutex);
         if (signal > 0) {

@@ -1,15 +1,15 @@
-// watchdog.h - ends a program that makes no progress, or that was told to end, and says where it stood.
+// watchdog.h - ends a program that makes no progress, or that was told to end, and reports its state.
 
 #ifndef STRESS_WATCHDOG_H
 #define STRESS_WATCHDOG_H
 
 #include <stdint.h>
 
-/// Exit status of a program that hung, or was interrupted.
+/// Exit status of a program that hung or was interrupted.
 #define STRESS_HUNG 3
 
-/// The questions of the watchdog: how far the work is (any number that changes), and where it stands (called
-/// once, before the end; prints).
+/// The watchdog's callbacks: the progress (any number that changes), and the state (called once, before the
+/// end; prints).
 typedef struct {
     uint64_t (*progress)(void);
     void (*describe)(void);
@@ -19,10 +19,10 @@ typedef struct {
 void stress_watchdog_start(uint32_t patience_seconds);
 void stress_watchdog_stop(void);
 
-/// Begins and ends (NULL) the watch. After the return nothing of the one before is called any more.
+/// Begins and ends (NULL) the watch. After the return, no callback of the previous one is called any more.
 void stress_watch(const stress_watched *watched);
 
-/// Progress that no statistics show.
+/// Reports progress that the statistics do not show.
 void stress_beat(void);
 
 #endif

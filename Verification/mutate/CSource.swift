@@ -1,10 +1,10 @@
 import Foundation
 
-/// A file of C, and where in it calls, statements and functions lie. Comments and strings are not looked at.
+/// A file of C, and the positions of its calls, statements and functions. Comments and strings are ignored.
 struct CSource {
     let name: String
     let text: [UInt8]
-    /// The text with blanks in place of comments, strings and lines of the preprocessor: the same offsets.
+    /// The text with blanks in place of comments, strings and preprocessor lines, so that offsets stay the same.
     let code: [UInt8]
     private var functions: [(name: String, range: Range<Int>)] = []
 
@@ -17,7 +17,7 @@ struct CSource {
 
     func string(_ range: Range<Int>) -> String { String(decoding: text[range], as: UTF8.self) }
 
-    /// With everything between words as one space: what a mutant is called by, whatever the line breaks.
+    /// The text of a range with whitespace collapsed: the name of a mutant, independent of line breaks.
     func oneLine(_ range: Range<Int>) -> String {
         string(range).split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
@@ -38,7 +38,7 @@ struct CSource {
         ranges(of: word).filter { !isWord(at: $0.lowerBound - 1) && !isWord(at: $0.upperBound) }
     }
 
-    /// Every call of a function whose name satisfies `isNamed`: its name, and the whole of it.
+    /// Every call of a function whose name satisfies `isNamed`: its name, and the range of the call.
     func calls(where isNamed: (String) -> Bool) -> [(name: String, range: Range<Int>)] {
         var found: [(String, Range<Int>)] = []
         var index = 0
@@ -58,7 +58,7 @@ struct CSource {
         return found
     }
 
-    /// The arguments of a call, without the blanks around them.
+    /// The arguments of a call, without surrounding blanks.
     func arguments(of call: Range<Int>) -> [Range<Int>] {
         guard var start = code[call].firstIndex(of: UInt8(ascii: "(")) else { return [] }
         start += 1
@@ -96,7 +96,8 @@ struct CSource {
         return nil
     }
 
-    /// Whether the range, with a cast to void before it and a semicolon after it, is a statement; that statement.
+    /// The statement that consists of the range, with a cast to void before it and a semicolon after it; nil if
+    /// there is none.
     func statement(of range: Range<Int>) -> Range<Int>? {
         let after = skippingBlanks(from: range.upperBound)
         guard after < code.count, code[after] == UInt8(ascii: ";") else { return nil }
@@ -113,7 +114,7 @@ struct CSource {
         return first..<after + 1
     }
 
-    /// The function that the offset lies in.
+    /// The function that contains the offset.
     func function(at offset: Int) -> String? { functions.first { $0.range.contains(offset) }?.name }
 
     /// A function begins at the margin, and ends with a brace at the margin or at the end of its only line.

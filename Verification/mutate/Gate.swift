@@ -1,11 +1,11 @@
 /// The rules by which the matrix passes.
 struct Gate {
     let matrix: Matrix
-    /// Fewer mutants than that are an error.
+    /// The minimum number of mutants: fewer are an error.
     let least: Int
-    /// All there are, whether they were tried or not.
+    /// All mutants, whether they were tried or not.
     let everything: Set<String>
-    /// Whether some were left out that are not listed as equivalent.
+    /// Whether some mutants were skipped that are not listed as equivalent.
     let isPart: Bool
 
     /// A sentence for each rule that is broken.

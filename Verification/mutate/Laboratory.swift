@@ -1,6 +1,6 @@
 import Foundation
 
-/// A compiler did not end: nothing can be said of what it was to compile.
+/// A compiler did not finish, so nothing can be concluded about its input.
 private struct CompilerTimeout: Error, CustomStringConvertible {
     let file: String
     let seconds: Int
@@ -9,7 +9,7 @@ private struct CompilerTimeout: Error, CustomStringConvertible {
 
 /// Builds the explorer with a mutated core, and runs scenarios in it.
 struct Laboratory {
-    /// The folder of the package, from which everything is named.
+    /// The folder of the package, to which all paths are relative.
     let root: URL
     let scratch: URL
 
@@ -20,7 +20,7 @@ struct Laboratory {
         "-IExplorerScenarios", "-IExploredCore/include", "-include", "ExplorerScenarios/torn.h",
     ]
 
-    /// Compiles what no mutant changes, and the core as it is.
+    /// Compiles the files that no mutant changes, and the unmodified core.
     func prepare() throws {
         try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
         let folders = [
@@ -66,8 +66,8 @@ struct Laboratory {
         guard result.status == 0 else { throw Failure(result.output) }
     }
 
-    /// The explorer with the mutant, or nil when that does not compile. To optimise takes most of the time where a known
-    /// schedule is all that runs.
+    /// The explorer with the mutant, or nil if the mutant does not compile. If only a known schedule is run, optimising
+    /// would take most of the time.
     func build(_ mutant: Mutant, as number: Int, optimized isOptimized: Bool) throws -> URL? {
         let folder = folder(of: number)
         try? FileManager.default.removeItem(at: folder)
@@ -92,7 +92,7 @@ struct Laboratory {
             .filter { $0.pathExtension == "o" }
     }
 
-    /// The explorer with the core as it is.
+    /// The explorer with the unmodified core.
     func buildBaseline() throws -> URL { try link(baselineObjects(), in: scratch) }
 
     private func link(_ objects: [URL], in folder: URL) throws -> URL {
@@ -106,7 +106,7 @@ struct Laboratory {
         try? FileManager.default.removeItem(at: folder(of: number))
     }
 
-    /// Runs a program. After `seconds` it is ended, and the status is nil.
+    /// Runs a program. After `seconds` it is killed, and the status is nil.
     func run(_ program: String, _ arguments: [String], seconds: Int) throws -> (
         status: Int32?, output: String
     ) {

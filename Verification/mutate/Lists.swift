@@ -1,6 +1,6 @@
 import Foundation
 
-/// A mutant that somebody thought of, and that no operator makes.
+/// A hand-written mutant, which no operator produces.
 ///
 ///     count after push
 ///     submit.c
@@ -39,7 +39,7 @@ struct HandWritten {
     }
 }
 
-/// Mutants that change nothing that a scenario could see, and why: one or more, and a reason for all of them.
+/// Mutants whose change no scenario could see, and why: one or more, and a reason for all of them.
 ///
 ///     idle.c:unpark: relaxed: csched_load(parker, seq_cst)
 ///     because ...
@@ -59,8 +59,8 @@ struct Equivalents {
     }
 }
 
-/// Debts: mutants that no scenario finds yet though there is something to be found, and scenarios (`scenario: name`) that
-/// find none yet. They are counted in what is printed, and go from the list as they are paid.
+/// Debts: mutants that no scenario finds yet although they are not equivalent, and scenarios (`scenario: name`) that find
+/// no mutant yet. Their number is printed, and they are removed from the list once they are paid.
 struct Debts {
     private(set) var mutants: Set<String> = []
     private(set) var scenarios: Set<String> = []
@@ -76,12 +76,12 @@ struct Debts {
     }
 }
 
-/// How mutants were found before, which is tried first: a schedule costs a millisecond, a search seconds.
+/// How mutants were found before, which is tried first: a schedule takes a millisecond, a search seconds.
 ///
 ///     inbox-growth t1@14,r1@20 inbox.c:publish: relaxed: csched_store(...)
 ///
-/// Nothing is believed of it: a schedule that finds nothing any more is searched for again. A mutant stands there more
-/// than once where that gives each scenario one that it finds.
+/// The list is not trusted: if a schedule no longer finds its mutant, the mutant is searched for again. A mutant is
+/// listed more than once if that gives each scenario a mutant that it finds.
 struct KnownKills {
     private(set) var kills: [String: [Kill]] = [:]
 
@@ -95,8 +95,8 @@ struct KnownKills {
         }
     }
 
-    /// Keeps what was found by the same scenario as before; else what departs least, and what gives a scenario its
-    /// first one. Forgets mutants that are no more. `onlyAdds`: not all scenarios were run.
+    /// Keeps kills by the same scenario as before; otherwise prefers the schedule with the fewest departures, and a
+    /// scenario that has no mutant yet. Drops mutants that no longer exist. `onlyAdds`: not all scenarios were run.
     mutating func update(with outcomes: [Outcome], of everything: [Mutant], onlyAdds: Bool) {
         for outcome in outcomes where !outcome.kills.isEmpty && !onlyAdds {
             let before = Set((kills[outcome.mutant] ?? []).map(\.scenario))

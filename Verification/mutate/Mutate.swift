@@ -1,6 +1,6 @@
 import Foundation
 
-// The gate of the checks: versions of the core with one defect each, every one of which a scenario has to find.
+// The gate of the checks: versions of the core with one defect each, each of which a scenario has to find.
 
 private let usage = """
     mutate: breaks the core in every way it knows, one at a time, and runs the explorer's scenarios against it.
@@ -91,7 +91,7 @@ private struct Options {
 
 @main
 struct Mutate {
-    /// How many there were when the gate was last looked at: fewer are an error.
+    /// The number of mutants when the gate was last reviewed: fewer are an error.
     static let least = 120
 
     static func main() {
@@ -126,7 +126,7 @@ struct Mutate {
 
     private static func mutants(in root: URL) throws -> [Mutant] {
         let folder = root.appending(path: "CScheduler/src")
-        // Not in the explorer: it has its own port and grace periods, and asks the system nothing.
+        // Not in the explorer, which has its own port and grace periods, and asks the system nothing.
         let others = [
             "grace_epochs.c", "grace_liburcu.c", "inspection.c", "internals.c", "port_shipping.c",
             "reclaim.c", "recorder.c", "sizing.c", "thread_state.c",
@@ -191,8 +191,8 @@ struct Mutate {
         return objections.isEmpty
     }
 
-    /// The core as it is must pass, or nothing can be said of its mutants. A short look: deeper ones have a command
-    /// of their own.
+    /// The unmodified core must pass, or nothing can be concluded about its mutants. This is a brief check; deeper
+    /// ones have a separate command.
     private static func check(_ baseline: URL, in laboratory: Laboratory, _ options: Options) throws
         -> [String]
     {

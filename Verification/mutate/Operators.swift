@@ -1,6 +1,6 @@
 /// A version of the core with one defect.
 struct Mutant {
-    /// File, function, what was done, and to what: stable when lines move.
+    /// File, function, the change, and the changed text: stable when lines move.
     var id: String
     let file: String
     let operation: String
@@ -38,8 +38,8 @@ struct MutationOperator: Sendable {
         "csched_capacity_leave", "unpark", "wake", "end_if_drained", "stop_searching", "give_places_back",
     ]
 
-    /// Every memory order becomes relaxed; that of a success becomes that of the failure, which C11 does not let be
-    /// stronger.
+    /// Every memory order becomes relaxed. The order of a success becomes that of the failure, since C11 does not
+    /// allow the latter to be stronger.
     static let relax = MutationOperator(name: "relaxed") { source in
         source.calls(where: atomics.contains).flatMap { call in
             let arguments = source.arguments(of: call.range)
@@ -54,19 +54,19 @@ struct MutationOperator: Sendable {
         }
     }
 
-    /// Every fence goes.
+    /// Every fence is removed.
     static let unfence = MutationOperator(name: "no fence") { source in
         source.calls { $0 == "csched_fence" || $0 == "csched_fence_heavy" }
             .compactMap { call in source.statement(of: call.range).map { ($0, call.range, ";") } }
     }
 
-    /// Every wake-up goes.
+    /// Every wake-up is removed.
     static let unwake = MutationOperator(name: "no wake") { source in
         source.calls(where: wakes.contains)
             .compactMap { call in source.statement(of: call.range).map { ($0, call.range, ";") } }
     }
 
-    /// Every loop that may wait or try again does so once.
+    /// Every loop that may wait or retry runs once.
     static let once = MutationOperator(name: "once") { source in
         source.words("while").compactMap { word in
             let open = source.skippingBlanks(from: word.upperBound)
@@ -91,7 +91,7 @@ struct MutationOperator: Sendable {
         }
     }
 
-    /// Every read section and every mutex is left out, one end at a time being an error of its own.
+    /// Every read section and every mutex is removed; removing only one end is a separate mutant.
     static let unlock = MutationOperator(name: "no section") { source in
         let pairs = [
             "csched_reclaim_enter": "csched_reclaim_exit", "pthread_mutex_lock": "pthread_mutex_unlock",
@@ -111,20 +111,20 @@ struct MutationOperator: Sendable {
         }
     }
 
-    /// Every store, and every read-modify-write whose result nobody wants, goes.
+    /// Every store is removed, and every read-modify-write whose result is unused.
     static let forget = MutationOperator(name: "left out") { source in
         source.calls { atomics.contains($0) && $0 != "csched_load" || $0 == "csched_reclaim_retire" }
             .compactMap { call in source.statement(of: call.range).map { ($0, call.range, ";") } }
     }
 
-    /// Every condition that looks at shared memory is never true.
+    /// Every condition that reads shared memory is never true.
     static let never = MutationOperator(name: "never") { source in
         conditions(of: source).map {
             ($0.condition, $0.statement, "(\(source.string($0.condition)) && false)")
         }
     }
 
-    /// And is always true.
+    /// Every such condition is always true.
     static let always = MutationOperator(name: "always") { source in
         conditions(of: source).map {
             ($0.condition, $0.statement, "(\(source.string($0.condition)) || true)")
@@ -149,7 +149,7 @@ struct MutationOperator: Sendable {
         }
     }
 
-    /// Every step by one is none.
+    /// Every step by one becomes a step by zero.
     static let offByOne = MutationOperator(name: "off by one") { source in
         ["+ 1", "- 1"].flatMap { step in
             source.words("1").compactMap { word in
@@ -162,7 +162,7 @@ struct MutationOperator: Sendable {
         }
     }
 
-    /// Every comparison includes its bound, or no longer does.
+    /// Every comparison includes its bound, or excludes it, unlike before.
     static let compare = MutationOperator(name: "bound") { source in
         let others = [" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > "]
         return others.sorted { $0.key < $1.key }.flatMap { operand, other in
@@ -182,7 +182,7 @@ struct MutationOperator: Sendable {
 }
 
 extension [Mutant] {
-    /// Numbers those that look the same in one function.
+    /// Numbers the mutants of one function that have the same name.
     func numbered() -> [Mutant] {
         var seen: [String: Int] = [:]
         return map { mutant in

@@ -5,13 +5,13 @@ struct Outcome: Codable {
     enum Verdict: String, Codable {
         case killed
         case survived
-        /// No C any more, or the same as another mutant: not counted.
+        /// No longer valid C, or the same as another mutant: not counted.
         case invalid
     }
 
     var mutant: String
     var verdict: Verdict
-    /// The scenarios that found it, with what each said.
+    /// The scenarios that found it, with the message of each.
     var kills: [Kill]
     var seconds: Double
 
@@ -29,15 +29,15 @@ struct Kill: Codable {
 struct Effort: Codable, Equatable {
     var bound: Int
     var random: Int
-    /// Schedules of a scenario at most; 0 for no limit.
+    /// The most schedules of a scenario; 0 for no limit.
     var limit: Int
-    /// Whether all scenarios are run, or none after the first one that finds the mutant.
+    /// Whether all scenarios are run, or none after the first that finds the mutant.
     var isWhole: Bool
     /// Whether only the scenarios of the mutant's own part are run.
     var isNear = false
-    /// Whether no thread is stopped for ever: a round that is to be short leaves that out.
+    /// Whether stopping threads for ever is skipped, which keeps a round short.
     var isShort = false
-    /// The scenarios that alone are run, and all of them; nil: all there are.
+    /// The only scenarios to run, each completely; nil: all.
     var scenarios: [String]?
 
     /// Returns the arguments of the explorer.
@@ -48,10 +48,10 @@ struct Effort: Codable, Equatable {
             + (isWhole ? [] : ["--first"]) + (isShort ? ["--no-frozen"] : [])
     }
 
-    /// For the one scenario that found a mutant before, when its schedule does not any more: steps have moved.
+    /// For the scenario that found a mutant before, if its schedule no longer does because steps have moved.
     static let again = Effort(bound: 2, random: 3000, limit: 20_000, isWhole: true)
 
-    /// A short look at every scenario before the long one: most mutants are found by it.
+    /// A brief try of every scenario before the long one: it finds most mutants.
     var rounds: [Effort] {
         var short = self
         short.limit = 150
@@ -62,8 +62,8 @@ struct Effort: Codable, Equatable {
 }
 
 extension Laboratory {
-    /// Runs what found the mutant before: the schedules, then their scenarios. If all of those hold, all scenarios,
-    /// those of the mutant's own part first.
+    /// Runs what found the mutant before: the schedules, then their scenarios. If all of those hold, runs all
+    /// scenarios, first those of the mutant's own part.
     func examine(_ mutant: Mutant, as number: Int, known: [Kill], effort: Effort, seconds: Int) throws
         -> Outcome
     {
@@ -149,7 +149,7 @@ extension Laboratory {
         }
     }
 
-    /// The order in which they are run: what is near the file first, and what is short before what is long.
+    /// The order in which the scenarios are run: those for the file first, and short ones before long ones.
     private static func scenarios(for file: String, onlyNear: Bool) -> [String] {
         let near = [
             "capacity.c": ["capacity"],

@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Examines many mutants, several at a time, and keeps what it finds.
+/// Examines many mutants, several at a time, and keeps the results.
 final class Trials: Sendable {
     private let laboratory: Laboratory
     private let known: KnownKills?
@@ -16,8 +16,8 @@ final class Trials: Sendable {
         var failure: (any Error)?
     }
 
-    /// A line of the state file. Who was killed is dead under any effort; who survived is tried again under
-    /// another one.
+    /// A line of the state file. A killed mutant stays killed under any effort; a survivor is tried again under
+    /// another effort.
     private struct Line: Codable {
         var key: String
         var effort: Effort
@@ -38,7 +38,7 @@ final class Trials: Sendable {
         self.state = state
     }
 
-    /// - Throws: the first failure of an examination, when those that had begun have ended.
+    /// - Throws: the first failure of an examination, after all examinations in progress have ended.
     func run(_ mutants: [Mutant], jobs: Int) throws -> [Outcome] {
         let known = readState()
         if let state, !FileManager.default.fileExists(atPath: state) {
@@ -75,8 +75,8 @@ final class Trials: Sendable {
         }
     }
 
-    /// Another text of the core or of the mutant is another trial. The scenarios are not in it: a state file does
-    /// not outlive a change of theirs.
+    /// A changed text of the core or of the mutant makes a different trial. The scenarios are not part of the
+    /// key: a state file is invalid once a scenario changes.
     private func key(of mutant: Mutant) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325  // FNV-1a
         for byte in mutant.text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }

@@ -1,4 +1,4 @@
-/// allocation_counter.h - counts every allocation of a process, whoever makes it.
+/// allocation_counter.h - counts every allocation of a process, in all of its libraries.
 
 #ifndef ALLOCATION_COUNTER_H
 #define ALLOCATION_COUNTER_H
@@ -13,17 +13,17 @@ typedef struct {
     int64_t left;         ///< bytes allocated and not freed, from the start until the stop
 } allocation_counts;
 
-/// To be called before the process has a second thread: a thread that ends just after jemalloc's hooks
-/// changed leaves a dangling entry in its lists (5.3.0). False: the process does not run on a jemalloc that
-/// has hooks.
+/// Must be called before the process has a second thread: a thread that ends just after jemalloc's hooks
+/// changed leaves a dangling entry in their lists (5.3.0). False: the process does not run on a jemalloc
+/// with hooks.
 bool allocation_counter_install(void);
 
-/// Begins to count, from zero; the counts are 0 when no counter is installed. The measured loop is between
-/// the calls of MeasuredLoop.h, while nothing else calls these.
+/// Starts counting from zero; the counts are 0 if no counter is installed. The measured loop is between the
+/// calls of MeasuredLoop.h, while nothing else calls these.
 void allocation_counter_start(void);
 allocation_counts allocation_counter_stop(void);
 
-/// Live bytes of the process by jemalloc's own accounts; 0 without it.
+/// Live bytes of the process according to jemalloc; 0 without it.
 uint64_t allocation_counter_live_bytes(void);
 
 #endif

@@ -38,7 +38,7 @@ final class FlagPeer: HandWrittenPeer {
     func run(_ workload: String, n: Int) throws -> Sample { actionCalls(FlagGate.self, workload, threads: n) }
 }
 
-/// An actor that knows whether it runs.
+/// An actor that knows whether it is running a call.
 final class ActorPeer: HandWrittenPeer {
     static let name = "actor"
     static let source = "Benchmarks/Peers/ByHand/GatePeers.swift"

@@ -1,7 +1,7 @@
 import BenchmarkCore
 
-/// A way to write by hand what Commands, Transactions or Actions do, where there is no library to compare with. It does
-/// less than ours; what it leaves out, its form says.
+/// Hand-written code that does what Commands, Transactions or Actions do, since there is no library to compare with. It
+/// does less than ours; its form says what it leaves out.
 protocol HandWrittenPeer: Peer {}
 
 extension HandWrittenPeer {

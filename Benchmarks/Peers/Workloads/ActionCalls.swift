@@ -2,18 +2,18 @@ import BenchmarkCore
 import Glibc
 import Synchronization
 
-/// Work together with the condition under which it may run. Usable from any thread.
+/// Work together with the condition under which it may run; may be called from any thread.
 protocol ActionForm: Sendable {
-    /// - Parameter work: runs once at a time.
+    /// - Parameter work: never runs concurrently with itself.
     init(isEnabled: Bool, _ work: @escaping @Sendable (Int) -> Void)
 
     /// Runs the work, or refuses.
     ///
-    /// - Returns: whether it was let in.
+    /// - Returns: whether the call was admitted.
     func call(_ index: Int) -> Bool
 }
 
-/// W23: threads that call an action each, or one together.
+/// W23: threads that each call their own action, or together call one.
 func actionCalls<Form: ActionForm>(_ form: Form.Type, _ workload: String, threads: Int) -> Sample {
     let works = ActionWork.all(workload, threads: threads)
     let actions = works.map { work in
@@ -35,16 +35,16 @@ func actionCalls<Form: ActionForm>(_ form: Form.Type, _ workload: String, thread
         from: start, to: stop, workload, works, refused, admitted.load(ordering: .relaxed))
 }
 
-/// The work of an action. The memory is protected by nothing else: two calls at a time would lose a mark.
+/// The work of an action. Nothing else protects the memory: two concurrent calls would lose a mark.
 ///
-/// Sendable: see there.
+/// Sendable: see above.
 final class ActionWork: @unchecked Sendable {
     private var sum: UInt64 = 0
     private let isContended: Bool
 
     private init(isContended: Bool) { self.isContended = isContended }
 
-    /// The work of each action: one for each thread where they are open, else one for all.
+    /// The work of each action: one per thread if they are open, otherwise one for all.
     static func all(_ workload: String, threads: Int) -> [ActionWork] {
         (0..<(workload == "W23-open" ? threads : 1)).map { _ in
             ActionWork(isContended: workload == "W23-contended")
@@ -54,18 +54,18 @@ final class ActionWork: @unchecked Sendable {
     @inline(never)
     func run(_ index: Int) {
         let before = sum
-        // Here another one comes in, where the gate lets it.
+        // Another thread intervenes here, if the gate lets it.
         if isContended, index % 64 == 0 { sched_yield() }
         sum = before &+ Workload.mark(index)
     }
 
-    /// Which calls are a thread's.
+    /// The calls of a thread.
     static func share(of thread: Int, _ threads: Int) -> Range<Int> {
         let calls = Workload.callsOfAllThreads
         return thread * calls / threads..<(thread + 1) * calls / threads
     }
 
-    /// The marks of the calls that ran, and of those that were refused: which of them there may be, the workload says.
+    /// The marks of the calls that ran, and of those that were refused; the workload determines which may occur.
     static func sample(
         from start: Int, to stop: Int, _ workload: String, _ works: [ActionWork], _ refused: Slots,
         _ admitted: Int

@@ -3,10 +3,11 @@ import Foundation
 import Synchronization
 
 /// W19: `blockers` operations block a thread each; meanwhile one operation is due every 10 ms. The latency is
-/// counted from the time when it was due (open loop).
+/// measured from the time when the operation was due (open loop).
 ///
-/// A pool of a few threads would take minutes for all blockers: those that have not begun when the time is
-/// over return at once. What still waits then is late by what was left of the time at least.
+/// A pool of a few threads would take minutes for all blockers, so a blocker that has not begun when the time
+/// is over returns at once. An operation that is still queued then is late by at least the time that was
+/// left.
 func startsWhileBlocked(
     blockers: Int, block: (Blocker) -> Void, start: (TimedMark) -> Void
 ) -> Sample {
@@ -39,7 +40,7 @@ func startsWhileBlocked(
     return sample
 }
 
-/// Blocks its thread, which nobody was told.
+/// Blocks its thread without announcing it.
 struct Blocker: Job {
     let time: BlockingTime
     let mark: Mark
@@ -51,7 +52,7 @@ struct Blocker: Job {
     }
 }
 
-/// How long the blockers of one sample block, and whether they still do.
+/// How long the blockers of one sample block, and whether the time is still running.
 final class BlockingTime: Sendable {
     let marks: Slots
     private let each_ns: Int

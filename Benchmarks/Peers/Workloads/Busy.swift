@@ -1,8 +1,8 @@
 import BenchmarkCore
 import Synchronization
 
-/// W4: `busy` operations keep the pool occupied, each submits itself again at its end; meanwhile an outside thread
-/// submits others at fixed times. The latency is counted from the time when an operation was due (open loop).
+/// W4: `busy` operations keep the pool occupied, each resubmitting itself at its end; meanwhile an outside thread submits
+/// others at fixed times. The latency is measured from the time when an operation was due (open loop).
 func startsOnBusyPool<P: Pool>(_ pool: P, busy: Int) -> Sample {
     startsOnBusyPool(busy: busy) { occupation in
         for index in 0..<busy { pool.submit(Chunk(pool: pool, occupation: occupation, index: index)) }
@@ -12,8 +12,8 @@ func startsOnBusyPool<P: Pool>(_ pool: P, busy: Int) -> Sample {
 }
 
 /// - Parameters:
-///   - occupy: has ``Occupation/runOnce(_:)`` called on the pool, again and again until it says that it is over, for each
-///     index below `busy`.
+///   - occupy: makes the pool call ``Occupation/runOnce(_:)`` repeatedly until it returns false, for each index below
+///     `busy`.
 ///   - submit: submits one of the others.
 func startsOnBusyPool(
     busy: Int, occupy: (Occupation) -> Void, submit: (TimedMark) -> Void
@@ -27,11 +27,11 @@ func startsOnBusyPool(
     occupation.waitUntilBusy()
     let start = now_ns() + interval_ns
     for index in 0..<count {
-        // Not by looking at the clock: that would take a CPU from the pool.
+        // Not by polling the clock: that would take a CPU from the pool.
         sleep(until: start + index * interval_ns)
         submit(timed[index])
     }
-    // An operation that has not started 50 ms later would not for as long as the pool is busy.
+    // An operation that has not started 50 ms later would not start while the pool is busy.
     _ = timed.wait(until: now_ns() + 50_000_000)
     occupation.end()
     timed.wait()
@@ -59,7 +59,7 @@ final class Occupation: Sendable {
 
     /// One operation.
     ///
-    /// - Returns: whether it is to be submitted again; nothing may be done with this after it was false.
+    /// - Returns: whether to submit it again; after false, this object must not be used.
     func runOnce(_ index: Int) -> Bool {
         let runs = runsOfEach.address(of: index)
         if Spin.steps(Workload.busy_ns) != 0 { runs.pointee += 1 }

@@ -1,8 +1,8 @@
 import BenchmarkCore
 import Dispatch
 
-/// W6: a chain of `steps` operations, each adds its mark to a value and submits the next. One is in flight at
-/// a time, so that this is the time through the peer and not its throughput.
+/// W6: a chain of `steps` operations; each adds its mark to a value and submits the next. Only one is in
+/// flight at a time, so this measures the time through the peer, not its throughput.
 func chainOfSubmissions<P: Pool>(_ pool: P, steps: Int) -> Sample {
     let end = ChainEnd()
     let start = startClock()
@@ -42,7 +42,7 @@ func chainInOnePlace(_ pool: some ThreadPool, steps: Int) throws -> Sample {
     return Sample(from: start, to: stop, operations: steps, checksum: end.value)
 }
 
-/// Adds its mark if all steps before have run. Whoever waits for the end keeps state and end.
+/// Adds its mark if all earlier steps have run. The waiter keeps state and end alive.
 struct SerialStep: Job {
     nonisolated(unsafe) private let state: UnsafeMutablePointer<UInt64>
     private let step: Int
@@ -51,7 +51,7 @@ struct SerialStep: Job {
 
     /// - Parameters:
     ///   - state: the number of steps that have run, and the sum of their marks.
-    ///   - end: reached by the last step; nil: somebody else tells the end.
+    ///   - end: reached by the last step; nil: the end is signalled elsewhere.
     init(state: Slots, step: Int, steps: Int, end: ChainEnd?) {
         self.state = state.address(of: 0)
         self.step = step
@@ -67,7 +67,7 @@ struct SerialStep: Job {
     }
 }
 
-/// The result that the last operation leaves for the thread that waits.
+/// The result that the last operation leaves for the waiting thread.
 ///
 /// Sendable: written before the semaphore is signalled, read after it was waited for.
 final class ChainEnd: @unchecked Sendable {
@@ -76,7 +76,7 @@ final class ChainEnd: @unchecked Sendable {
 
     func reach(_ value: UInt64) {
         self.value = value
-        // The waiter may free this object as soon as it wakes, while the signal is still on its way.
+        // The waiter may free this object as soon as it wakes, while the signal call has not returned yet.
         let reached = reached
         reached.signal()
     }

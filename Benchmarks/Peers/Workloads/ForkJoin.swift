@@ -1,10 +1,10 @@
 import BenchmarkCore
 import Synchronization
 
-/// W9: the Fibonacci number of `n` by fork and join, every call an operation, no cut-off.
+/// W9: the Fibonacci number of `n` by fork and join, every call an operation, without a cut-off.
 ///
-/// No operation blocks: a node waits for its two children by a count of two, and the child that completes the
-/// count completes the node. So the same code runs on pools that cannot help in a join.
+/// No operation blocks: a node waits for its two children through a count of two, and the child that
+/// completes the count completes the node. So the same code runs on pools that cannot help in a join.
 func forkJoinByCounting(_ pool: some Pool, n: Int) -> Sample {
     let end = ChainEnd()
     let start = startClock()
@@ -15,7 +15,7 @@ func forkJoinByCounting(_ pool: some Pool, n: Int) -> Sample {
 }
 
 private struct Call<P: Pool>: Job {
-    unowned(unsafe) let pool: P  // whoever waits for the end keeps it
+    unowned(unsafe) let pool: P  // the waiter keeps it alive
     let n: Int
     let parent: Join
 
@@ -30,14 +30,14 @@ private struct Call<P: Pool>: Job {
     }
 }
 
-/// A sum of two numbers that come at any time, from any thread.
+/// A sum of two numbers that arrive at any time, from any thread.
 private final class Join: Sendable {
     // One word: the upper half counts, the lower half adds up; Fibonacci numbers up to n = 47 fit.
     private let state = Atomic<UInt64>(0)
     private let parent: Join?
     private let end: ChainEnd?
 
-    /// A sum that goes to `parent`; or, of one number only, to `end`.
+    /// A sum that is passed to `parent`; or, for a single number, to `end`.
     init(parent: Join?, end: ChainEnd?) {
         self.parent = parent
         self.end = end

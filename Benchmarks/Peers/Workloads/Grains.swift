@@ -23,7 +23,7 @@ struct Grains: Sendable {
         Grain(length: Int(lengths.address(of: index).pointee), mark: Mark(slots: slots, index: index))
     }
 
-    /// - Parameter ideal: of ``ideal(threads:)``, from before the clock started.
+    /// - Parameter ideal: the result of ``ideal(threads:)``, computed before the clock started.
     func sample(from start: Int, to stop: Int, ideal: [String: Double]) -> Sample {
         var sample = Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
         sample.extra = ideal
@@ -45,7 +45,7 @@ struct Grain: Job {
     }
 }
 
-/// W17, W18-pareto: as W3, by operations that take time.
+/// W17, W18-pareto: like W3, with operations that take time.
 func spawnGrains<P: Pool>(_ pool: P, _ workload: String, n: Int) throws -> Sample {
     let grains = Grains(workload, n: n)
     let ideal = grains.ideal(threads: pool.threads)

@@ -1,9 +1,10 @@
 import BenchmarkCore
 import Synchronization
 
-/// The nodes of W8, with their values, and how many of those they wait for have not run.
+/// The nodes of W8, with their values, and the number of their predecessors that have not run.
 ///
-/// Sendable: a node's value is written by the operation that its count lets run, and read by those that it lets run.
+/// Sendable: a node's value is written by the operation that its count releases, and read by the successors that it
+/// releases.
 final class GraphRun: @unchecked Sendable {
     let graph: TaskGraph
     private let values: Slots
@@ -25,7 +26,7 @@ final class GraphRun: @unchecked Sendable {
 
     var count: Int { graph.count }
 
-    /// The work of a node: what it makes of the values of those before it shows whether they had run.
+    /// The work of a node: its value, computed from those of its predecessors, shows whether they had run.
     @inline(__always)
     func compute(_ node: Int) {
         var value = Workload.mark(node)
@@ -35,7 +36,7 @@ final class GraphRun: @unchecked Sendable {
         values.address(of: node).pointee = value
     }
 
-    /// Tells those that wait for a node that it has run; calls `start` with each that waits for no other.
+    /// Notifies a node's successors that it has run; calls `start` with each that waits for no other node.
     @inline(__always)
     func ended(_ node: Int, _ start: (Int) -> Void) {
         for other in graph.successors[node] {
@@ -44,7 +45,7 @@ final class GraphRun: @unchecked Sendable {
         }
     }
 
-    /// Calls `start` with each node that waits for none.
+    /// Calls `start` with each node that has no predecessors.
     func begin(_ start: (Int) -> Void) {
         for node in 0..<count where graph.predecessors[node].isEmpty { start(node) }
     }
@@ -60,18 +61,18 @@ protocol GraphWork: Sendable {
     func run(_ node: Int)
 }
 
-/// W8: the last one to end of those that a node waits for submits it.
+/// W8: the predecessor of a node that completes last submits the node.
 func runGraph<P: Pool>(_ pool: P, _ workload: String, n: Int) throws -> Sample {
     try runGraph(pool, GraphRun(workload, n: n)) { ComputedNodes(run: $0) }
 }
 
-/// W8-declared by hand: as W8, with a handle for each node, which is made before the first one is submitted.
+/// W8-declared by hand: like W8, with a handle for each node, created before the first node is submitted.
 func runDeclaredGraph<P: Pool>(_ pool: P, _ workload: String, n: Int) throws -> Sample {
     try runGraph(pool, GraphRun(workload, n: n)) { DeclaredNodes($0) }
 }
 
 private struct ComputedNodes: GraphWork {
-    unowned(unsafe) let run: GraphRun  // kept by the submission
+    unowned(unsafe) let run: GraphRun  // kept alive by the submission
 
     func run(_ node: Int) { run.compute(node) }
 }
@@ -124,7 +125,7 @@ private final class GraphSubmission<P: Pool, Work: GraphWork>: Sendable {
 }
 
 private struct GraphNode<P: Pool, Work: GraphWork>: Job {
-    unowned(unsafe) let submission: GraphSubmission<P, Work>  // kept until the batch has ended
+    unowned(unsafe) let submission: GraphSubmission<P, Work>  // kept alive until the batch has ended
     let node: Int
 
     func run() {

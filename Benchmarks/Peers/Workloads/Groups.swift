@@ -1,8 +1,8 @@
 import BenchmarkCore
 import Synchronization
 
-/// A group of closures, as written by hand: a flag that is looked at before each begins,
-/// and a handle with a state for each.
+/// A hand-written group of closures: a flag that is checked before each begins, and a handle with a
+/// state for each.
 final class HandMadeGroup: @unchecked Sendable {
     // Unchecked: `children` is complete before the group is cancelled.
     private let isCancelled = Atomic(false)
@@ -10,9 +10,9 @@ final class HandMadeGroup: @unchecked Sendable {
 
     init(count: Int) { children.reserveCapacity(count) }
 
-    /// A handle, and the job that keeps it.
+    /// A handle, and the job that keeps it alive.
     ///
-    /// - Parameter endsLater: what the operation does is under way when it has returned.
+    /// - Parameter endsLater: whether the operation is still in flight after it has returned.
     func child<Work: Job>(_ work: Work, endsLater: Bool = false) -> HandMadeWork<Work> {
         let child = HandMadeChild()
         children.append(child)
@@ -21,7 +21,7 @@ final class HandMadeGroup: @unchecked Sendable {
 
     var isOpen: Bool { !isCancelled.load(ordering: .relaxed) }
 
-    /// No child begins any more; those of the first `begun` that are under way have ended.
+    /// No further child begins; of the first `begun` children, those in flight have ended.
     func cancel(begun: Int) {
         isCancelled.store(true, ordering: .sequentiallyConsistent)
         for child in children[..<begun] { child.end(as: .cancelled) }
@@ -47,7 +47,7 @@ final class HandMadeChild: Sendable {
 }
 
 struct HandMadeWork<Work: Job>: Job {
-    unowned(unsafe) let group: HandMadeGroup  // whoever waits keeps it
+    unowned(unsafe) let group: HandMadeGroup  // the waiter keeps it alive
     let child: HandMadeChild
     let work: Work
     let endsLater: Bool
@@ -59,7 +59,7 @@ struct HandMadeWork<Work: Job>: Job {
     }
 }
 
-/// W5 by hand: as W3, with a handle for each operation.
+/// W5 by hand: like W3, with a handle for each operation.
 func groupByHand<P: Pool>(_ pool: P, count: Int) throws -> Sample {
     let slots = Slots(count: count)
     let start = startClock()
@@ -85,16 +85,16 @@ private struct GroupRoot<P: Pool>: Job {
     }
 }
 
-/// Adds its mark to its slot if an operation of the stage before has left one there.
+/// Adds its mark to its slot if an operation of the previous stage has left one there.
 struct StageMark: Job {
     nonisolated(unsafe) private let slot: UnsafeMutablePointer<UInt64>
     nonisolated(unsafe) private let before: UnsafeMutablePointer<UInt64>?
     private let mark: UInt64
 
-    /// - Parameter slots: one for each operation of all stages; whoever waits keeps them.
+    /// - Parameter slots: one for each operation of all stages; the waiter keeps them alive.
     init(slots: Slots, width: Int, stage: Int, index: Int) {
         slot = slots.address(of: stage * width + index)
-        // The neighbour from the other end, which another worker is likely to have run.
+        // The neighbour from the other end, which another worker has probably run.
         before = stage == 0 ? nil : slots.address(of: stage * width - 1 - index)
         mark = Workload.mark(stage * width + index)
     }
@@ -105,7 +105,7 @@ struct StageMark: Job {
     }
 }
 
-/// W7 by hand: who ends a stage as its last one begins the next.
+/// W7 by hand: the last operation of a stage begins the next stage.
 func stagesByHand<P: Pool>(_ pool: P, width: Int) -> Sample {
     let stages = Stages(pool: pool, width: width)
     let count = width * stages.count
@@ -116,7 +116,7 @@ func stagesByHand<P: Pool>(_ pool: P, width: Int) -> Sample {
     return Sample(from: start, to: stop, operations: count, checksum: stages.slots.checksum)
 }
 
-/// Sendable: the group is replaced by whoever ends a stage as its last one.
+/// Sendable: the group is replaced by the last operation of a stage.
 private final class Stages<P: Pool>: @unchecked Sendable {
     let pool: P
     let width: Int
@@ -135,7 +135,8 @@ private final class Stages<P: Pool>: @unchecked Sendable {
 
     func begin(_ stage: Int) {
         left.store(width, ordering: .relaxed)
-        // A child looks at its group before it tells its end, after which the next one may come.
+        // A child accesses its group before it signals its end; the next group may be created only
+        // after that.
         let group = HandMadeGroup(count: width)
         self.group = group
         for index in 0..<width {

@@ -1,6 +1,6 @@
 import BenchmarkCore
 
-/// A history of changes that may await. It lives in one task.
+/// A history of changes that may await. It is confined to one task.
 protocol HistoryForm: SendableMetatype {
     init()
     func execute(_ change: LedgerStep) async throws
@@ -16,13 +16,13 @@ protocol SynchronousHistoryForm {
     func redo() throws
 }
 
-/// W21: histories one after another, each of `changes` entries; the time is that of the calls that the workload names.
+/// W21: successive histories, each of `changes` entries; the time is that of the calls that the workload names.
 func histories<Form: HistoryForm>(_ form: Form.Type, _ workload: String, changes: Int) -> Sample {
     let count = Workload.histories(of: changes)
     return blocking {
         let ledger = Ledger()
         var time = 0
-        // An error leaves changes out, which makes a wrong result.
+        // After an error, changes are missing, which makes the result wrong.
         do {
             for _ in 0..<count {
                 let history = Form()
@@ -62,7 +62,7 @@ func histories<Form: SynchronousHistoryForm>(_ form: Form.Type, changes: Int) th
     return Sample(from: start, to: stop, operations: 3 * count * changes, checksum: ledger.checksum)
 }
 
-/// W21: what a history holds when all is done, and what is left when it is gone.
+/// W21: the memory that a history holds when all changes are done, and what remains when the history is gone.
 func historyMemory<Form: HistoryForm>(_ form: Form.Type, changes: Int) -> Sample {
     blocking(beginsHere: true) {
         let ledger = Ledger()
@@ -75,7 +75,7 @@ func historyMemory<Form: HistoryForm>(_ form: Form.Type, changes: Int) -> Sample
     }
 }
 
-/// The history is gone when this returns.
+/// The history is deallocated when this returns.
 private func fill<Form: HistoryForm>(
     _ form: Form.Type, _ ledger: Ledger, changes: Int, _ memory: LiveBytes
 ) async -> LiveBytes {

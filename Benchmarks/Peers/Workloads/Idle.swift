@@ -2,9 +2,8 @@ import BenchmarkCore
 import Dispatch
 import Foundation
 
-/// W12: an outside thread submits one operation every `interval_ns` to an idle peer. The latency is counted
-/// from the time when the operation was due, not from its submission: a submitter that is late would hide it
-/// (open loop).
+/// W12: an outside thread submits one operation every `interval_ns` to an idle peer. The latency is measured from the time
+/// when the operation was due, not from its submission: a late submitter would hide it (open loop).
 func wakeUp(interval_ns: Int, count: Int, submit: (TimedMark) -> Void) -> Sample {
     let timed = TimedMarks(count: count)
     let before = OthersUsage.now()
@@ -25,7 +24,8 @@ func wakeUp(interval_ns: Int, count: Int, submit: (TimedMark) -> Void) -> Sample
     return sample
 }
 
-/// W13: one operation every 10 ms, `count` of them, then 0.3 s without any, from when the other threads have gone to sleep.
+/// W13: one operation every 10 ms, `count` of them, then 0.3 s without any, starting when the other threads have gone to
+/// sleep.
 func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
     let interval_ns = 10_000_000
     let idle_ns = 300_000_000
@@ -39,8 +39,8 @@ func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
     timed.wait()
     let stop = now_ns()
     let ticking = OthersUsage.now() - before
-    // A worker that spins after the last operation, before it parks, is a cost of that time. On a machine that does something
-    // else it may be late, and parking would count as a switch of an idle one.
+    // A worker that spins after the last operation, before it parks, costs time there. On a machine with other load the
+    // worker may be late, and its parking would count as a switch of an idle worker.
     awaitQuiet(within: idle_ns)
     let idleStart = OthersUsage.now()
     sleep(until: now_ns() + idle_ns)
@@ -55,10 +55,10 @@ func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
     return sample
 }
 
-/// Waits until all other threads sleep, or for `limit_ns`: there are peers whose threads never do.
+/// Waits until all other threads sleep, or for `limit_ns`: some peers' threads never do.
 private func awaitQuiet(within limit_ns: Int) {
     let end = now_ns() + limit_ns
-    // The one that runs is this one.
+    // The calling thread itself runs.
     while threads().count(where: { state(ofThread: $0) == "R" }) > 1, now_ns() < end {
         sleep(until: now_ns() + 1_000_000)
     }
@@ -69,13 +69,13 @@ private func threads() -> [String] {
     (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
 }
 
-/// As proc(5) has it; nil: it has ended.
+/// The state according to proc(5); nil: the thread has ended.
 private func state(ofThread number: String) -> Character? {
     let status = try? String(contentsOfFile: "/proc/self/task/\(number)/stat", encoding: .utf8)
     return status.flatMap { $0[($0.lastIndex(of: ")") ?? $0.startIndex)...].dropFirst(2).first }
 }
 
-/// Operations that note when they start, and that are waited for together.
+/// Operations that record when they start, and that are waited for together.
 struct TimedMarks {
     let marks: Slots
     let times: Slots
@@ -98,7 +98,7 @@ struct TimedMarks {
         group.wait(timeout: .now() + .nanoseconds(max(0, time_ns - now_ns()))) == .success
     }
 
-    /// How late each started after it was due; 0 when it was early.
+    /// How late each operation started; 0 if it was early.
     func latencies(_ due: (Int) -> Int) -> [UInt64] {
         times.values.enumerated().map { UInt64(max(0, Int($1) - due($0))) }
     }

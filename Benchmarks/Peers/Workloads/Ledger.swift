@@ -1,6 +1,6 @@
 import BenchmarkCore
 
-/// The state that the steps of W16 and the changes of W21 work on. It remembers in which order they came.
+/// The state that the steps of W16 and the changes of W21 work on. It records their order.
 ///
 /// Sendable: one task at a time uses it.
 final class Ledger: @unchecked Sendable {
@@ -22,11 +22,11 @@ final class Ledger: @unchecked Sendable {
     var checksum: UInt64 { trace &+ sum }
 }
 
-/// A step that may await, as the user of any peer writes it.
+/// A step that may await, as a user of any peer would write it.
 struct LedgerStep: Sendable {
-    unowned(unsafe) let ledger: Ledger  // whoever makes steps keeps it
+    unowned(unsafe) let ledger: Ledger  // the creator of the steps keeps it alive
     let number: Int
-    /// Which step throws.
+    /// The step that throws.
     let failing: Int
 
     struct Failure: Error {}

@@ -1,6 +1,6 @@
 import BenchmarkCore
 
-/// W25: pools of this kind, one after another, each of which runs one operation.
+/// W25: successive pools of this kind, each of which runs one operation.
 func lives<P: ThreadPool>(of type: P.Type, threads: Int, count: Int) throws -> Sample {
     let slots = Slots(count: count)
     let start = startClock()
@@ -25,5 +25,5 @@ private struct OnlyOperation: Job {
     }
 }
 
-/// Why nobody can tell what a peer's pool costs to start and to end.
+/// Why it cannot be measured what a peer's pool costs to start and to end.
 let withoutEnd = "Its threads are those of the process: nobody makes them, or ends them."

@@ -20,7 +20,7 @@ func mergeSort(_ pool: some Pool, count: Int) -> Sample {
     return Sample(from: start, to: stop, operations: count, checksum: sort.checksum)
 }
 
-/// Sendable: each call writes a part of its own, and the levels follow one another.
+/// Sendable: each call writes its own part, and the levels run one after another.
 private final class MergeSort: @unchecked Sendable {
     private var numbers: Slots
     private var others: Slots
@@ -40,7 +40,7 @@ private final class MergeSort: @unchecked Sendable {
         numbers.sort()
     }
 
-    /// Makes one piece, as long as a part, of a run of `parts` parts, by merging the run's two halves.
+    /// Fills one piece, as long as a part, of a run of `parts` parts, by merging the run's two halves.
     func mergePiece(_ piece: Int, parts: Int) {
         let run = piece / parts * parts
         let start = bound(ofPart: run)

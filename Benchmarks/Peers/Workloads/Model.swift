@@ -1,11 +1,12 @@
 import BenchmarkCore
 
-/// A model of values by key, whose changes are kept or taken back together. It lives on one thread.
+/// A model of values by key, whose changes are committed or rolled back together. It is confined to
+/// one thread.
 protocol ModelForm: SendableMetatype {
-    /// A model of so many values, each its mark.
+    /// A model of this many values, each its mark.
     init(keys: Int)
 
-    /// A transaction: adds `mark` to the value of each key; then it throws, or not.
+    /// A transaction: adds `mark` to the value of each key; then it throws, if `fails`.
     func transact(_ keys: ModelKeys, _ mark: UInt64, fails: Bool)
 
     var values: [UInt64] { get }
@@ -14,14 +15,14 @@ protocol ModelForm: SendableMetatype {
 /// The keys that a transaction changes.
 struct ModelKeys {
     let count: Int
-    /// Which transaction it is, whose keys lie scattered; nil: all keys of the model.
+    /// The index of the transaction, whose keys are scattered; nil: all keys of the model.
     let transaction: Int?
 
     @inline(__always)
     subscript(turn: Int) -> Int { transaction.map { Workload.key(turn, of: $0) } ?? turn }
 }
 
-/// Why a transaction is taken back.
+/// Why a transaction is rolled back.
 struct ModelFailure: Error {}
 
 /// W22: transactions, each of `keys` keys.
@@ -56,7 +57,7 @@ func transactionsOfMembers<Form: ModelForm>(_ form: Form.Type, members: Int) -> 
     )
 }
 
-/// W22 on many threads, each with a model of its own.
+/// W22 on many threads, each with its own model.
 func transactionsOnThreads<Form: ModelForm>(_ form: Form.Type, threads: Int) -> Sample {
     let sums = Slots(count: threads)
     let share = Workload.transactionsOfAllThreads / threads

@@ -8,7 +8,7 @@ protocol OrderForm: SendableMetatype {
     func flush() async throws
 }
 
-/// W21-invoker: `count` submissions, then a wait for the last; repeated until they make a sample.
+/// W21-invoker: `count` submissions, then a wait for the last; repeated until they form a sample.
 func commandsInOrder<Form: OrderForm>(_ form: Form.Type, count: Int) -> Sample {
     let batches = Workload.histories(of: count)
     return blocking {

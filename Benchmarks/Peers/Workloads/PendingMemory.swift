@@ -2,8 +2,8 @@ import BenchmarkCore
 import Glibc
 import GlibcExtras
 
-/// W20: keeps a peer from starting anything, submits `count` operations and looks at the memory; then lets
-/// them run and looks again.
+/// W20: keeps a peer from starting anything, submits `count` operations and measures the memory; then lets them run and
+/// measures again.
 func pendingMemory(_ pool: some PausablePool, count: Int) throws -> Sample {
     let slots = Slots(count: count)
     pool.pause()
@@ -46,14 +46,14 @@ private func pendingGroup(_ pool: some PausablePool, _ slots: Slots, _ memory: i
     return stop
 }
 
-/// The bytes that are allocated and not freed, by the accounts of the process's allocator: jemalloc's where
-/// it is linked, the C library's else.
+/// The bytes that are allocated and not freed, according to the process's allocator: jemalloc if it is linked, otherwise the
+/// C library.
 struct LiveBytes {
     private let before: Int
     private var pending = 0
     private var drained = 0
 
-    /// Notes what is live before the first submission.
+    /// Records what is live before the first submission.
     init() { before = Self.settled() }
 
     mutating func notePending() { pending = Self.now() }
@@ -69,7 +69,8 @@ struct LiveBytes {
         return sample
     }
 
-    /// Returns the bytes that stay: a pool that reclaims on a thread of its own, or after a grace period, gets 50 ms for it.
+    /// Returns the bytes that remain: a pool that reclaims on a separate thread, or after a grace period, gets 50 ms to do
+    /// so.
     private static func settled() -> Int {
         sleep(until: now_ns() + 50_000_000)
         return now()
@@ -95,5 +96,5 @@ private typealias Mallctl =
         Int
     ) -> CInt
 
-/// Looked up and not linked, because linking jemalloc would decide the allocator.
+/// Looked up rather than linked, because linking jemalloc would decide the allocator.
 private let mallctl: Mallctl? = dlsym(nil, "mallctl").map { unsafeBitCast($0, to: Mallctl.self) }

@@ -1,8 +1,8 @@
 import BenchmarkCore
 import Dispatch
 
-/// W11: two serial places answer each other, `rounds` times. The latency of every round trip; each turn adds
-/// its mark.
+/// W11: two serial places answer each other, `rounds` times. Measures the latency of every round trip; each
+/// turn adds its mark.
 func pingPong(_ pool: some ThreadPool, rounds: Int) throws -> Sample {
     let places = try pool.lanes(2)
     let court = Court(here: places[0], there: places[1], times: Slots(count: rounds + 1))
@@ -13,7 +13,7 @@ func pingPong(_ pool: some ThreadPool, rounds: Int) throws -> Sample {
     return roundTrips(from: start, to: stop, times: court.times.values, checksum: court.end.value)
 }
 
-/// The sample of a ball that was at home at these times.
+/// The sample of a ball that was at the first place at these times.
 func roundTrips(from start: Int, to stop: Int, times: [UInt64], checksum: UInt64) -> Sample {
     var sample = Sample(from: start, to: stop, operations: times.count - 1, checksum: checksum)
     sample.latencies_ns = zip(times.dropFirst(), times).map { $0 - $1 }
@@ -34,7 +34,7 @@ private final class Court<Place: Lane>: Sendable {
     }
 }
 
-/// One side's turn; the even ones are at home. Whoever waits for the end keeps the court alive.
+/// One side's turn; even turns are at the first place. The waiter keeps the court alive.
 private struct Turn<Place: Lane>: Job {
     unowned(unsafe) let court: Court<Place>
     let turn: Int

@@ -1,21 +1,21 @@
 import BenchmarkCore
 
-/// The work of an operation. A struct and not a closure, so that every peer wraps it in the one closure that
-/// its own API takes: each pays for one box, and for no second one around the first.
+/// The work of an operation. A struct and not a closure, so that every peer wraps it in the one closure that its own API
+/// takes: each pays for one box, and not for a second one around the first.
 protocol Job: Sendable {
     func run()
 }
 
-/// Something that runs operations. The workloads are written once over this protocol, in the same module as
-/// the peers, so that the compiler specialises them.
+/// A peer that runs operations. The workloads are written once over this protocol, in the same module as the peers, so that
+/// the compiler specialises them.
 protocol Pool: Peer, Sendable {
-    /// The peer's own means of telling that a known number of operations has run.
+    /// The peer's own means of detecting that a known number of operations has run.
     associatedtype Batch: Sendable
 
-    /// How many operations it is to run at once.
+    /// How many operations it may run at once.
     var threads: Int { get }
 
-    /// Begins a batch of exactly `count` operations, those that its operations submit included.
+    /// Begins a batch of exactly `count` operations, including those that its operations submit.
     func batch(of count: Int) throws -> Batch
 
     /// Submits an operation of a batch: from the thread that began it, or from one of its operations.
@@ -24,21 +24,21 @@ protocol Pool: Peer, Sendable {
     /// Blocks until all operations of the batch have run. Called by the thread that began it.
     func wait(for batch: Batch)
 
-    /// Submits an operation that nobody waits for, from any thread.
+    /// Submits an operation that is not waited for, from any thread.
     func submit(_ job: some Job)
 
-    /// Calls `body` once for each number below `count`, on its threads, and returns after the last; a peer that has a loop of
-    /// its own replaces this.
+    /// Calls `body` once for each number below `count`, on the peer's threads, and returns after the last call; a peer with
+    /// its own parallel loop overrides this.
     func loop(_ count: Int, _ body: @escaping @Sendable (Int) -> Void)
 
-    /// W6; a peer that has a better form of its own replaces it.
+    /// W6; a peer with a better form overrides this.
     func chain(steps: Int) throws -> Sample
 
-    /// W9; a peer that has a better form of its own replaces it.
+    /// W9; a peer with a better form overrides this.
     func forkJoin(n: Int) throws -> Sample
 }
 
-/// A pool with threads of its own, and with places where operations run one at a time, in order.
+/// A pool with its own threads, and with places where operations run one at a time, in order.
 protocol ThreadPool: Pool {
     associatedtype SerialPlace: Lane
 
@@ -48,7 +48,7 @@ protocol ThreadPool: Pool {
 
 /// A pool that can be kept from starting operations.
 protocol PausablePool: ThreadPool {
-    /// Lets no operation start; returns when that holds.
+    /// Keeps further operations from starting; returns when none can start.
     func pause()
 
     /// Undoes ``pause()``.
@@ -102,7 +102,7 @@ extension ThreadPool {
 
     func run(_ workload: String, n: Int) throws -> Sample { try runOnThreads(workload, n: n) }
 
-    /// All workloads but those that need a pause.
+    /// All workloads except those that need a pause.
     func runOnThreads(_ workload: String, n: Int) throws -> Sample {
         switch workload {
         case "W2": submitFromOutside(self, threads: n, count: Workload.submissionsOfAllThreads)
@@ -133,7 +133,7 @@ extension PausablePool {
     }
 }
 
-/// A turn of a loop.
+/// An iteration of a loop.
 private struct Turn: Job {
     let body: @Sendable (Int) -> Void
     let index: Int
@@ -148,7 +148,7 @@ func withoutGroups(_ workload: String) -> String? {
     return workload == "W20-composite" ? "Nothing of it waits to declare what belongs to it." : nil
 }
 
-/// Why a peer that is given closures, and nothing else, cannot run a workload of servers.
+/// Why a peer that takes only closures cannot run a workload of servers.
 private func withoutServers(_ workload: String) -> String {
     switch workload {
     case "W19", "W19-task": "Its threads are as many as it is given, as those of NIO's pool: see there."
@@ -159,7 +159,7 @@ private func withoutServers(_ workload: String) -> String {
     }
 }
 
-/// Runs a job as a Swift task on the default executor, for peers that run none themselves.
+/// Runs a job as a Swift task on the default executor, for peers that do not run tasks.
 func runAsTask(_ job: some Job) { Task.detached { job.run() } }
 
 /// Why only ours can run an announced workload.

@@ -1,8 +1,8 @@
 import BenchmarkCore
 
-/// W26: background operations of 100 us arrive at a share of what `threads` threads can do; meanwhile one
-/// operation of high priority is due every millisecond. The latency is counted from the time when it was due
-/// (open loop).
+/// W26: background operations of 100 us arrive at a given share of the capacity of `threads` threads;
+/// meanwhile one operation of high priority is due every millisecond. The latency is measured from the time
+/// when the operation was due (open loop).
 func startsUnderFlood(
     percent: Int, threads: Int, background: (FloodOperation) -> Void, urgent: (TimedMark) -> Void
 ) -> Sample {
@@ -33,7 +33,7 @@ func startsUnderFlood(
     return sample
 }
 
-/// One of many that nobody is in a hurry for.
+/// One of many operations without urgency.
 struct FloodOperation: Job {
     static let duration_ns = 100_000
 

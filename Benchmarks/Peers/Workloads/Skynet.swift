@@ -2,7 +2,7 @@ import BenchmarkCore
 import Synchronization
 
 /// W10: a tree with ten branches at every node, down to `leaves` leaves, every node and leaf an operation. No
-/// operation blocks: the last branch of a node that ends takes the sum up.
+/// operation blocks: the last branch of a node to complete passes the sum up.
 func skynetByCounting(_ pool: some Pool, leaves: Int) -> Sample {
     let end = ChainEnd()
     let start = startClock()
@@ -13,7 +13,7 @@ func skynetByCounting(_ pool: some Pool, leaves: Int) -> Sample {
 }
 
 private struct SkynetNode<P: Pool>: Job {
-    unowned(unsafe) let pool: P  // whoever waits for the end keeps it
+    unowned(unsafe) let pool: P  // the waiter keeps it alive
     let first: Int
     let leaves: Int
     let parent: Tenfold
@@ -28,14 +28,14 @@ private struct SkynetNode<P: Pool>: Job {
     }
 }
 
-/// A sum of ten numbers that come at any time, from any thread.
+/// A sum of ten numbers that arrive at any time, from any thread.
 private final class Tenfold: Sendable {
     private let sum = Atomic<UInt64>(0)
     private let left = Atomic(10)
     private let parent: Tenfold?
     private let end: ChainEnd?
 
-    /// A sum that goes to `parent`; or, of one number only, to `end`.
+    /// A sum that is passed to `parent`; or, for a single number, to `end`.
     init(parent: Tenfold?, end: ChainEnd?) {
         self.parent = parent
         self.end = end

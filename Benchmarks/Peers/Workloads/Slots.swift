@@ -1,15 +1,16 @@
 import BenchmarkCore
 import Dispatch
 
-/// Preallocated memory in which each operation writes a word of its own: the proof that it ran, or the time
-/// when it did. No atomic, no lock and no word that everybody writes; the checksum is computed after the
-/// clock stopped.
+/// Preallocated memory in which each operation writes its own word: the proof that it ran, or the time when
+/// it did. There is no atomic, no lock and no shared word; the checksum is computed after the clock has
+/// stopped.
 ///
-/// Sendable: an operation writes only its own slot, and the slots are read after the peer told completion.
+/// Sendable: an operation writes only its own slot, and the slots are read after the peer has reported
+/// completion.
 final class Slots: @unchecked Sendable {
     private let words: UnsafeMutableBufferPointer<UInt64>
 
-    /// All slots zero, and touched, so that no operation pays for a page.
+    /// All slots zero, and touched, so that no operation pays for a page fault.
     init(count: Int) {
         words = .allocate(capacity: count)
         words.initialize(repeating: 0)
@@ -19,7 +20,7 @@ final class Slots: @unchecked Sendable {
 
     var count: Int { words.count }
 
-    /// Where a slot is, as long as the slots are kept.
+    /// The address of a slot, valid while the slots are kept alive.
     func address(of index: Int) -> UnsafeMutablePointer<UInt64> {
         words.baseAddress.unsafelyUnwrapped + index
     }
@@ -34,7 +35,7 @@ final class Slots: @unchecked Sendable {
 /// Adds its mark to its slot, so that a second run shows in the sum.
 ///
 /// It holds a pointer: a reference would be retained by every operation, on one word that all threads write.
-/// Whoever submits marks keeps the slots until they have run.
+/// The submitter of marks keeps the slots alive until they have run.
 struct Mark: Job {
     nonisolated(unsafe) private let slot: UnsafeMutablePointer<UInt64>
     private let mark: UInt64
@@ -48,7 +49,7 @@ struct Mark: Job {
     func run() { slot.pointee &+= mark }
 }
 
-/// Adds its mark to its slot, and notes the time when it starts in another.
+/// Adds its mark to its slot, and records its start time in another.
 struct TimedMark: Job {
     let marks: Slots
     let times: Slots

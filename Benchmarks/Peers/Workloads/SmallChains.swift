@@ -1,15 +1,15 @@
 import BenchmarkCore
 
-/// A step of a small cascade: adds its mark to its slot if the step before it has left one in its own.
+/// A step of a small cascade: adds its mark to its slot if the previous step has left one in its own.
 struct SmallStep: Job {
-    // Unsafe: one step writes to a slot, and the next one of its cascade reads it, after that.
+    // Unsafe: one step writes a slot, and only afterwards does the next step of its cascade read it.
     nonisolated(unsafe) private let slot: UnsafeMutablePointer<UInt64>
     private let isFirst: Bool
     private let mark: UInt64
 
     /// - Parameters:
-    ///   - slots: one for each step of all cascades; whoever waits keeps them.
-    ///   - number: of the cascade.
+    ///   - slots: one for each step of all cascades; the waiter keeps them alive.
+    ///   - number: the index of the cascade.
     init(slots: Slots, number: Int, step: Int) {
         let place = number * Workload.stepsOfSmallOne + step
         slot = slots.address(of: place)
@@ -23,7 +23,7 @@ struct SmallStep: Job {
     }
 }
 
-/// W6-small by hand: one operation begins all chains, each step submits the next one, and the last one counts down.
+/// W6-small by hand: one operation begins all chains, each step submits the next, and the last step counts down.
 func smallChains<P: Pool>(_ pool: P, count: Int) -> Sample {
     let slots = Slots(count: count * Workload.stepsOfSmallOne)
     let ended = Countdown(count)
@@ -47,7 +47,7 @@ private struct SmallChains<P: Pool>: Job {
     }
 }
 
-/// A step of one chain. The thread that waits for the end keeps pool, slots and end alive.
+/// A step of one chain. The waiting thread keeps pool, slots and end alive.
 private struct SmallLink<P: Pool>: Job {
     unowned(unsafe) let pool: P
     unowned(unsafe) let slots: Slots

@@ -2,14 +2,15 @@ import BenchmarkCore
 
 /// Work of a known length, for operations that take time.
 enum Spin {
-    /// So many steps of arithmetic, about a nanosecond each on a CPU of some 3 GHz: a fixed amount, so that no peer gets more
-    /// of it for a clock that was read at another time.
+    /// A number of steps of arithmetic, about a nanosecond each on a CPU of some 3 GHz: a fixed amount, so that no peer gets
+    /// more work because the clock was read at another time.
     ///
     /// - Parameter word: not 0.
-    /// - Returns: never 0, which no compiler knows.
+    /// - Returns: a value that is never 0, which no compiler knows.
     @inline(never)
     static func steps(_ count: Int, from word: UInt64 = 88_172_645_463_325_252) -> UInt64 {
-        // Each step needs the one before. One of xorshift has six dependent instructions: as many as two steps.
+        // Each step depends on the previous one. A xorshift step has six dependent instructions: as many as two of these
+        // steps.
         var word = word
         for _ in 0..<max(1, count / 2) {
             word ^= word << 13
@@ -19,25 +20,25 @@ enum Spin {
         return word
     }
 
-    /// How long a step takes on this CPU just now: the least of five looks, because a thread may be interrupted.
+    /// The current length of a step on this CPU: the least of five measurements, because a thread may be interrupted.
     static func measureStep_ns() -> Double {
         let steps = 50_000
         let word = Slots(count: 1)
         let times = (0..<5).map { _ in
             let start = now_ns()
-            // The work needs the one reading of the clock, and is in memory at the other: no compiler moves it away.
+            // The work depends on the first reading of the clock, and is stored before the second: no compiler moves it out.
             word.address(of: 0).pointee = Spin.steps(steps, from: UInt64(start))
             return now_ns() - start
         }
         return Double(times.min() ?? 0) / Double(steps)
     }
 
-    /// The figures that a sample is held against: how long an operation is in the mean, and the least time for each
-    /// operation on so many threads that have a CPU.
+    /// The reference figures of a sample: the mean length of an operation, and the least time per operation on this many
+    /// threads with a CPU each.
     ///
     /// - Parameters:
-    ///   - steps: of all operations.
-    ///   - longest: of those that can only run one after another.
+    ///   - steps: the steps of all operations.
+    ///   - longest: the steps of operations that can only run one after another.
     static func ideal(steps: Int, longest: Int, operations: Int, threads: Int) -> [String: Double] {
         let step_ns = measureStep_ns()
         let lanes = min(threads, Workload.cpus)

@@ -1,7 +1,7 @@
 import BenchmarkCore
 
-/// W14 by hand: a group whose first operations have begun, and are under way without a thread, is cancelled. The
-/// others are in the pool, which has no means to take them out: they look at the group, and do nothing.
+/// W14 by hand: a group whose first operations have begun, and are in flight without a thread, is cancelled. The
+/// others are in the pool, which cannot remove them: they check the group, and do nothing.
 func stormByHand(_ pool: some PausablePool, count: Int, begun: Int) throws -> Sample {
     let slots = Slots(count: count)
     let group = HandMadeGroup(count: count)
@@ -25,7 +25,7 @@ func stormByHand(_ pool: some PausablePool, count: Int, begun: Int) throws -> Sa
     return storm(from: start, cancelled: cancelled, to: stop, slots, begun: begun)
 }
 
-/// The sample of a storm: what had begun has run once, and what had not never did.
+/// The sample of a storm: operations that had begun have run once, the others never.
 func storm(from start: Int, cancelled: Int, to stop: Int, _ slots: Slots, begun: Int) -> Sample {
     let values = slots.values
     var sample = Sample(
@@ -37,7 +37,7 @@ func storm(from start: Int, cancelled: Int, to stop: Int, _ slots: Slots, begun:
     return sample
 }
 
-/// W15: operations that wait in a pool that is paused, until it goes on.
+/// W15: operations that are queued in a paused pool, until it is resumed.
 func resumption(_ pool: some PausablePool, count: Int) throws -> Sample {
     let slots = Slots(count: count)
     pool.pause()
@@ -50,7 +50,7 @@ func resumption(_ pool: some PausablePool, count: Int) throws -> Sample {
     return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
 }
 
-/// W15 where nothing can be done again but by doing it: one chain of all steps of all runs.
+/// W15 where redoing means running the work again: one chain of all steps of all runs.
 func runsByChain(_ pool: some Pool, runs: Int) throws -> Sample {
     var sample = try pool.chain(steps: runs * Workload.stepsOfOneRun)
     sample.operations = runs

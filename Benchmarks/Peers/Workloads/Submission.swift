@@ -11,13 +11,13 @@ func submitFromOutside(_ pool: some Pool, count: Int) throws -> Sample {
     return Sample(from: start, to: end, operations: count, checksum: slots.checksum)
 }
 
-/// W2: `threads` outside threads submit `count` operations together, each with a batch of its own. The time
-/// is from their common start until all have run.
+/// W2: `threads` outside threads submit `count` operations together, each with its own batch. The time is
+/// from their common start until all have run.
 func submitFromOutside(_ pool: some Pool, threads: Int, count: Int) -> Sample {
     let slots = Slots(count: count)
     let (start, end) = onThreads(threads) { thread in
         let mine = thread * count / threads..<(thread + 1) * count / threads
-        // A batch needs memory and nothing else; without it the checksum is wrong, which ends the run.
+        // A batch needs only memory; without it the checksum is wrong, which ends the run.
         if let batch = try? pool.batch(of: mine.count) {
             for index in mine { pool.submit(Mark(slots: slots, index: index), in: batch) }
             pool.wait(for: batch)

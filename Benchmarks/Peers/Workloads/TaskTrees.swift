@@ -1,7 +1,7 @@
 import BenchmarkCore
 import Synchronization
 
-/// W24: Swift tasks, made by a task that runs on the executor itself, or on the main actor.
+/// W24: Swift tasks, created by a task that runs on the executor itself, or on the main actor.
 ///
 /// - Parameter executor: where the tasks run; nil: the default executor.
 func swiftTasks(_ workload: String, n: Int, on executor: (any TaskExecutor)?) -> Sample {
@@ -19,8 +19,8 @@ func swiftTasks(_ workload: String, n: Int, on executor: (any TaskExecutor)?) ->
     }
 }
 
-/// Each workload is one function for both forms: it runs where `isolation` says, and what it makes is isolated
-/// to nothing, so that it runs on the executor.
+/// Each workload is one function for both forms: it runs where `isolation` says, and the tasks that it creates
+/// are not isolated, so they run on the executor.
 private struct TaskTrees: Sendable {
     let executor: (any TaskExecutor)?
 
@@ -78,7 +78,7 @@ private struct TaskTrees: Sendable {
         return await left &+ right
     }
 
-    /// Detached, because a task that is not would run on the main actor in one of the forms.
+    /// Detached, because other tasks would run on the main actor in one of the forms.
     private func unstructured(count: Int, from isolation: isolated (any Actor)?) async -> Sample {
         let start = startClock()
         var tasks: [Task<UInt64, Never>] = []
@@ -133,7 +133,7 @@ private struct TaskTrees: Sendable {
     }
 }
 
-/// A signal that one task waits for, and another hands over.
+/// A signal that one task waits for, and another passes on.
 private final class Baton: Sendable {
     private enum State {
         case nowhere

@@ -2,13 +2,13 @@ import BenchmarkCore
 import Dispatch
 import Foundation
 
-/// Starts threads, lets them go together, and waits until all have run.
+/// Starts threads, releases them together, and waits until all have run.
 ///
 /// - Parameters:
-///   - prepare: what a thread makes before the start.
-///   - run: what is measured.
-///   - after: what a thread does with what it made, when the clock has stopped for it.
-/// - Returns: when they began, and when the last had run.
+///   - prepare: what a thread creates before the start.
+///   - run: the measured work.
+///   - after: how a thread uses what it created, after its clock has stopped.
+/// - Returns: when they began, and when the last one had finished.
 func onThreads<State>(
     _ count: Int, _ prepare: @escaping @Sendable (Int) -> State,
     run: @escaping @Sendable (Int, State) -> Void, after: @escaping @Sendable (Int, State) -> Void
@@ -35,7 +35,7 @@ func onThreads<State>(
     return (start, stop)
 }
 
-/// As ``onThreads(_:_:run:after:)``, for threads that keep nothing.
+/// Like ``onThreads(_:_:run:after:)``, for threads that create nothing.
 func onThreads(_ count: Int, run: @escaping @Sendable (Int) -> Void) -> (start: Int, stop: Int) {
     onThreads(count) { _ in
     } run: { thread, _ in
@@ -44,7 +44,7 @@ func onThreads(_ count: Int, run: @escaping @Sendable (Int) -> Void) -> (start: 
     }
 }
 
-/// Where threads wait until all of them are there.
+/// A line where threads wait until all of them have arrived.
 private final class StartLine: Sendable {
     private let ready = DispatchGroup()
     private let signal = DispatchSemaphore(value: 0)
@@ -60,7 +60,7 @@ private final class StartLine: Sendable {
         signal.wait()
     }
 
-    /// Lets the threads go when all have arrived, and tells the time just before.
+    /// Releases the threads when all have arrived; returns the time just before.
     func go() -> Int {
         ready.wait()
         let start = startClock()
@@ -74,9 +74,10 @@ private final class BlockingResult<Value>: @unchecked Sendable {
     var value: Value?
 }
 
-/// Runs `body` in a task and blocks the calling thread, which is none of the executor's, until it ends.
+/// Runs `body` in a task and blocks the calling thread, which does not belong to the executor, until it ends.
 ///
-/// - Parameter beginsHere: on the calling thread, which does all that does not await: nothing is left in the caches of another.
+/// - Parameter beginsHere: whether the calling thread runs everything up to the first await, so that no data is in another
+///   thread's caches.
 func blocking<Value: Sendable>(
     beginsHere: Bool = false, _ body: @escaping @Sendable () async -> Value
 ) -> Value {
@@ -91,10 +92,10 @@ func blocking<Value: Sendable>(
     return result.value.unsafelyUnwrapped
 }
 
-/// As ``blocking(beginsHere:_:)``, on the main actor, whose jobs the calling thread runs: it has to be the main one.
+/// Like ``blocking(beginsHere:_:)``, on the main actor, whose jobs the calling thread runs: it has to be the main thread.
 func onMainActor(_ body: @escaping @MainActor () async -> Sample) -> Sample {
     precondition(Thread.isMainThread, "the main actor's jobs are run by the main thread")
-    /// Sendable: of the main thread alone.
+    /// Sendable: used by the main thread alone.
     final class Result: @unchecked Sendable {
         var sample: Sample?
     }

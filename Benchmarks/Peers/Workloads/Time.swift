@@ -9,7 +9,7 @@ func now_ns() -> Int {
     return time.tv_sec &* 1_000_000_000 &+ time.tv_nsec
 }
 
-/// Begins the measurement of a sample: its time, and just before that all that is counted beside the time.
+/// Begins the measurement of a sample: its time, and just before that everything that is counted in addition.
 ///
 /// - Returns: the monotonic clock in nanoseconds.
 @inline(__always)
@@ -18,7 +18,7 @@ func startClock() -> Int {
     return now_ns()
 }
 
-/// Ends the measurement of a sample; one may begin again, and the parts add up.
+/// Ends the measurement of a sample; another measurement may begin, and the parts add up.
 ///
 /// - Returns: the monotonic clock in nanoseconds.
 @inline(__always)
@@ -34,14 +34,14 @@ func sleep(until due_ns: Int) {
     while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
 }
 
-/// As ``sleep(until:)``, to the microsecond: the timer is some 60 us late, so the clock is looked at in the end.
+/// Like ``sleep(until:)``, to the microsecond: the timer is some 60 us late, so the clock is polled at the end.
 func wait(until due_ns: Int) {
     sleep(until: due_ns - 100_000)
     while now_ns() < due_ns {}
 }
 
-/// CPU time and voluntary context switches of the process without those of the calling thread, whose own
-/// sleeps would hide what the peer does.
+/// CPU time and voluntary context switches of the process without those of the calling thread, whose own sleeps
+/// would hide the peer's.
 struct OthersUsage {
     var cpu_ns: Int
     var switches: Int

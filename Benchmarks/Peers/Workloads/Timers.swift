@@ -11,16 +11,16 @@ protocol TimerForm: Sendable {
     /// Cancels a pending timer.
     func cancel(_ timer: Timer)
 
-    /// Calls `body` where timers are set at least cost, and returns when it has returned.
+    /// Calls `body` where setting timers costs least; returns when it has returned.
     func perform(_ body: @escaping @Sendable () -> Void)
 
     /// Returns when all timers that were set are pending.
     func waitUntilPending()
 
-    /// Gets rid of pending timers, at any time before the sample's end.
+    /// Discards pending timers, at any time before the sample's end.
     func discard(_ timers: [Timer])
 
-    /// Returns when nothing is left of timers that were cancelled.
+    /// Returns when nothing is left of cancelled timers.
     func settle(_ timers: [Timer])
 }
 
@@ -43,7 +43,7 @@ func timers(_ workload: String, n: Int, _ form: some TimerForm) -> Sample {
     }
 }
 
-/// Timers that never fire: set, and then cancelled. A mark is missing for each that ran.
+/// Timers that never fire: set, and then cancelled. For each that ran, a mark is missing.
 private func pendingTimers<Form: TimerForm>(_ workload: String, count: Int, _ form: Form) -> Sample {
     let hour_ns = 3_600_000_000_000
     let slots = Slots(count: count)
@@ -69,7 +69,7 @@ private func pendingTimers<Form: TimerForm>(_ workload: String, count: Int, _ fo
     return Sample(from: pending.start, to: pending.stop, operations: count, checksum: checksum)
 }
 
-/// Cancels timers in an order that is not theirs.
+/// Cancels timers in another order than that of their setting.
 private func cancelInTurn<Form: TimerForm>(_ pending: PendingTimers<Form.Timer>, _ form: Form) {
     let count = pending.timers.count
     form.perform {
@@ -80,11 +80,11 @@ private func cancelInTurn<Form: TimerForm>(_ pending: PendingTimers<Form.Timer>,
     }
 }
 
-/// Timers that are due at one time. One that fires before makes a wrong result.
+/// Timers that are due at the same time. A timer that fires early makes the result wrong.
 private func firing(count: Int, _ form: some TimerForm) -> Sample {
     let slots = Slots(count: count)
     let left = Countdown(count)
-    // Counting begins here, with the setting of the timers; the time only when they are due.
+    // Counting begins here, with the setting of the timers; the time begins only when they are due.
     let due = startClock() + Workload.untilDue_ns(timers: count)
     form.perform {
         for index in 0..<count {
@@ -107,7 +107,7 @@ private final class PendingTimers<Timer>: @unchecked Sendable {
 private struct DueMark: Job {
     let mark: Mark
     let due: Int
-    unowned(unsafe) let left: Countdown  // whoever waits keeps it
+    unowned(unsafe) let left: Countdown  // the waiter keeps it alive
 
     func run() {
         if now_ns() >= due { mark.run() }
@@ -115,7 +115,7 @@ private struct DueMark: Job {
     }
 }
 
-/// Timers one after another, all set at the beginning.
+/// Successive timers, all set at the beginning.
 private func lateness(count: Int, _ form: some TimerForm) -> Sample {
     let timed = TimedMarks(count: count)
     let first = now_ns() + 5_000_000
@@ -130,7 +130,7 @@ private func lateness(count: Int, _ form: some TimerForm) -> Sample {
     return sample
 }
 
-/// A task for each timer, that sleeps.
+/// A sleeping task for each timer.
 final class TaskTimers: TimerForm {
     private let executor: (any TaskExecutor)?
     private let asleep: Countdown
@@ -143,7 +143,8 @@ final class TaskTimers: TimerForm {
 
     func set(_ delay_ns: Int, _ job: some Job) -> Task<Void, Never> {
         let due = ContinuousClock.now + .nanoseconds(delay_ns)
-        // The thread that waits keeps `asleep`: a reference here would be counted on one line by all threads.
+        // The waiting thread keeps `asleep` alive: a reference here would have all threads update a count on
+        // one cache line.
         return Task.detached(executorPreference: executor) { [unowned(unsafe) asleep] in
             asleep.leave()
             if (try? await Task.sleep(until: due)) != nil { job.run() }
@@ -164,9 +165,9 @@ final class TaskTimers: TimerForm {
     }
 }
 
-/// A source for each timer: `asyncAfter` may be late by a tenth of its delay, and cannot be taken out again.
+/// A source for each timer: `asyncAfter` may be late by a tenth of its delay, and cannot be cancelled.
 ///
-/// Sendable: a queue is.
+/// Sendable: a queue is Sendable.
 struct DispatchTimers: TimerForm, @unchecked Sendable {
     private let queue = DispatchQueue(label: "timers")
 

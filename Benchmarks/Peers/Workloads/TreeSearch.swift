@@ -1,7 +1,7 @@
 import BenchmarkCore
 import Synchronization
 
-/// W18-tree: every node is an operation, which submits one for each of its branches.
+/// W18-tree: every node is an operation, which submits an operation for each of its branches.
 func searchTree<P: Pool>(_ pool: P, branches: Int) throws -> Sample {
     let tree = UnbalancedTree.of(branches: branches)
     let ideal = idealOfTree(tree, threads: pool.threads)
@@ -51,7 +51,7 @@ private final class TreeSearch<P: Pool>: Sendable {
 }
 
 private struct TreeNode<P: Pool>: Job {
-    unowned(unsafe) let search: TreeSearch<P>  // kept until the batch has ended
+    unowned(unsafe) let search: TreeSearch<P>  // kept alive until the batch has ended
     let number: UInt64
 
     func run() {
@@ -64,8 +64,8 @@ private struct TreeNode<P: Pool>: Job {
     }
 }
 
-/// A sum to which any thread adds: on many cache lines, because no operation has a slot of its own where nobody knows
-/// how many there will be.
+/// A sum to which any thread adds. It is spread over many cache lines; operations cannot have slots of their own,
+/// because their number is not known beforehand.
 ///
 /// Sendable: the words are atomic.
 final class StripedSum: @unchecked Sendable {

@@ -1,22 +1,22 @@
 import BenchmarkCore
 import Synchronization
 
-/// Two values that one thread changes together, and that others read meanwhile.
+/// Two values that one thread changes together while other threads read them.
 protocol ViewForm: SendableMetatype {
     init(_ first: UInt64, _ second: UInt64)
 
-    /// A transaction: takes an amount from the first value, and adds it to the second.
+    /// A transaction: takes an amount from the first value and adds it to the second.
     func transfer(_ amount: UInt64)
 
-    /// The function that others call: it returns both values, as a transaction left them.
+    /// The function that readers call: it returns both values, as a transaction left them.
     var reader: @Sendable () -> (UInt64, UInt64) { get }
 }
 
-/// W22: one thread changes a model, `readers` others read it until that has ended. Whoever reads halves of a transaction
-/// makes a wrong result.
+/// W22: one thread changes a model, and `readers` other threads read it until the changes have ended. Reading half of a
+/// transaction makes the result wrong.
 func transactionsWithReaders<Form: ViewForm>(_ form: Form.Type, readers: Int) -> Sample {
     let count = Workload.transactionsWithReaders
-    // Of the first of the threads alone.
+    // Used by the first thread alone.
     nonisolated(unsafe) let model = Form(Workload.mark(0), Workload.mark(1))
     let read = model.reader
     let sum = Workload.mark(0) &+ Workload.mark(1)

@@ -1,7 +1,7 @@
 import BenchmarkCore
 import Foundation
 
-/// R3: a parallel loop over the files of a folder, and then one table of all.
+/// R3: a parallel loop over the files of a folder, and then one table for all of them.
 func countWords(_ pool: some Pool, files: Int) throws -> Sample {
     try TextFolder.with(files: files) { folder in
         let tables = Tables(count: files)
@@ -15,7 +15,7 @@ func countWords(_ pool: some Pool, files: Int) throws -> Sample {
     }
 }
 
-/// The words of a file; none when it cannot be read, which is a wrong result.
+/// The words of a file; none if it cannot be read, which makes the result wrong.
 private func table(of path: String) -> [UInt64: Int] {
     guard let data = FileManager.default.contents(atPath: path) else { return [:] }
     return data.withUnsafeBytes { bytes in
@@ -35,7 +35,7 @@ private func table(of path: String) -> [UInt64: Int] {
 
 /// A table for each file.
 ///
-/// Sendable: each is written once, and read when all have been.
+/// Sendable: each is written once, and read after all have been written.
 private final class Tables: @unchecked Sendable {
     private let tables: UnsafeMutableBufferPointer<[UInt64: Int]>
 
@@ -53,8 +53,8 @@ private final class Tables: @unchecked Sendable {
     }
 }
 
-/// A folder of files for the time of one sample. It is made for each, and not for each process, because processes are
-/// killed: what one that was killed meanwhile has left, the next one removes.
+/// A folder of files for the time of one sample. It is created for each sample, not for each process, because
+/// processes are killed: the next sample removes what a killed process has left.
 private struct TextFolder {
     private static let prefix = "operation-benchmarks-"
     private let url: URL

@@ -10,27 +10,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// An operation is a function and the two words it is called with: what a Swift closure is, so that it needs
-// no box beside its own context.
+// An operation is a function and the two words to call it with. A Swift closure is the same, so it needs no
+// box in addition to its own context.
 typedef void (*pthread_pool_function)(void *_Nullable first, void *_Nullable second);
 
 typedef struct pthread_pool pthread_pool;
 
-// Starts `threads` (at least 1) threads. NULL when memory or threads are exhausted; nothing is left then.
+// Starts `threads` (at least 1) threads. NULL when memory or threads are exhausted; nothing is left behind
+// then.
 pthread_pool *_Nullable pthread_pool_create(size_t threads);
 
 // Appends an operation. false when the ring cannot grow; the operation is not run then.
 bool pthread_pool_submit(pthread_pool *_Nonnull pool, pthread_pool_function _Nonnull run,
                          void *_Nullable first, void *_Nullable second);
 
-// Blocks until no operation waits or runs. Not on a thread of the pool: it would wait for itself.
+// Blocks until no operation is queued or running. Not on a thread of the pool: it would wait for itself.
 void pthread_pool_wait(pthread_pool *_Nonnull pool);
 
-// Runs what still waits, joins the threads and frees the pool. Not on a thread of the pool.
+// Runs what is still queued, joins the threads and frees the pool. Not on a thread of the pool.
 void pthread_pool_destroy(pthread_pool *_Nonnull pool);
 
-// Calls `run` at once, through this translation unit, which no optimiser sees into: the closure must exist.
-// This is the peer `floor`.
+// Calls `run` at once, through this translation unit, which is opaque to the optimiser: the closure must
+// exist. This is the peer `floor`.
 void pthread_pool_call(pthread_pool_function _Nonnull run, void *_Nullable first, void *_Nullable second);
 
 #endif

@@ -12,7 +12,7 @@ struct operation {
 };
 
 struct pthread_pool {
-    pthread_mutex_t mutex; // guards everything below but `threads`
+    pthread_mutex_t mutex; // guards everything below except `threads`
     pthread_cond_t work;   // `count` grew, or `closed` was set
     pthread_cond_t idle;   // `count` and `running` are both zero
     struct operation *ring;
@@ -20,7 +20,7 @@ struct pthread_pool {
     size_t head;
     size_t count;
     size_t running;
-    size_t sleeping; // threads in a wait on `work`: nobody sleeps, nobody is signalled
+    size_t sleeping; // threads in a wait on `work`: if none sleeps, none is signalled
     bool closed;
     size_t threads;
     pthread_t thread[];
@@ -95,7 +95,7 @@ pthread_pool *pthread_pool_create(size_t threads)
     return pool;
 }
 
-// Doubles the ring; the operations move to its start in their order.
+// Doubles the ring; the operations move to its start, in order.
 static bool grow(pthread_pool *pool)
 {
     struct operation *ring = malloc(2 * pool->capacity * sizeof ring[0]);
@@ -143,7 +143,7 @@ void pthread_pool_destroy(pthread_pool *pool) { close_and_join(pool); }
 
 void pthread_pool_call(pthread_pool_function run, void *first, void *second)
 {
-    // The compiler can no longer tell what is called, nor with what.
+    // The compiler can no longer know which function is called, nor with what.
     __asm__ volatile("" : "+r"(run), "+r"(first), "+r"(second) : : "memory");
     run(first, second);
 }

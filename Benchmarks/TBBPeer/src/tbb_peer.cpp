@@ -35,8 +35,8 @@ struct tbb_peer_group {
     tbb::task_group group;
 };
 
-// One at a time and in order is what a serial node of a flow graph does. An arena of one thread does it too,
-// but the threads would move between the arenas, which takes some 100 us.
+// A serial node of a flow graph runs operations one at a time and in order. An arena of one thread does so
+// too, but the threads would move between the arenas, which takes some 100 us.
 struct tbb_peer_lane {
     struct message {
         tbb_peer_function run;
@@ -55,15 +55,15 @@ struct tbb_peer_graph {
     using node = tbb::flow::continue_node<tbb::flow::continue_msg>;
 
     tbb::flow::graph graph;
-    std::deque<node> nodes; // which do not move
+    std::deque<node> nodes; // nodes do not move
     std::deque<bool> begins;
 };
 
 namespace
 {
 
-// Runs in its group until it says that it is over. Each time it is enqueued, behind what others have enqueued
-// meanwhile: what a task runs in its group goes before that for as long as there is any.
+// Runs in its group until it returns false. Each time it is enqueued, behind what was enqueued meanwhile:
+// tasks that a task runs in its group would always go before those.
 void repeat(tbb_peer *peer, tbb::task_group &group, tbb_peer_repeated again, void *context, size_t index)
 {
     peer->arena.enqueue(group.defer([peer, &group, again, context, index] {
@@ -97,8 +97,8 @@ void tbb_peer_destroy(tbb_peer *peer)
 {
     tbb::task_scheduler_handle handle = std::move(peer->handle);
     delete peer;
-    // finalize joins the threads; it refuses while another handle, arena or limit of the process is alive,
-    // and then the threads stay parked, which is all that is needed.
+    // finalize joins the threads. It refuses while another handle, arena or limit of the process is alive;
+    // then the threads stay parked, which is sufficient.
     tbb::finalize(handle, std::nothrow);
 }
 
@@ -182,7 +182,7 @@ uint64_t tbb_peer_fibonacci(uint32_t n) { return fibonacci(n); }
 
 const char *tbb_peer_version(void) { return nullptr; }
 
-// Not reached: whoever was told that there is no version calls none of these.
+// Not reached: without a version, callers must not call any of these.
 tbb_peer *tbb_peer_create(size_t) { std::abort(); }
 void tbb_peer_destroy(tbb_peer *) { std::abort(); }
 void tbb_peer_enqueue(tbb_peer *, tbb_peer_function, void *, void *) { std::abort(); }

@@ -3,12 +3,12 @@ import Foundation
 import Glibc
 import Testing
 
-/// `benchmarks ab` as its user sees it, over the commits of a repository whose path has a space in it. Most of the programs
-/// that are compared are scripts which say what time they took, so that the verdict does not depend on the machine.
+/// `benchmarks ab` as its user sees it, over the commits of a repository whose path contains a space. Most of the compared
+/// programs are scripts that report fixed times, so that the verdict does not depend on the machine.
 @Suite struct ABTests {
     private static let options = ["--command", "sh 'serve it.sh'"]
 
-    /// A program of the protocol: `a` takes 100 ns for each operation, `b` as long as is said.
+    /// A program of the protocol: `a` takes 100 ns per operation, `b` the given time.
     private static func script(b: Int, checksum: Int = 7) -> String {
         """
         while read -r line; do
@@ -66,7 +66,7 @@ import Testing
             #expect(document.outcome == "worse" && document.rows.map(\.row.workload) == ["b", "a"])
             #expect(document.rows[0].confirmation.count == 10)
             #expect(document.rows[0].confirmation[0]["head"]?.allSatisfy { $0 == 105 } == true)
-            // The other way round it is a gain, which is no reason to fail; and more may be tolerated.
+            // Conversely it is a gain, which is no reason to fail; and a higher threshold may be tolerated.
             let back = try repository.program.run(["ab", "HEAD", "HEAD~1"] + Self.options)
             #expect(back.status == 0 && back.output.contains("1 better"))
             let tolerated = try repository.program.run(
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// A row without values is no pass: each fault has its status, and a sentence that names it.
+    /// A row without values does not pass: each fault has its status, and a sentence that names it.
     @Test(arguments: [
         (script(b: 1_000, checksum: 8), 2, "In b with n = 10 BASE"),
         (
@@ -168,13 +168,13 @@ import Testing
             #expect(result.status == 1 && result.errors.contains("there is no result"))
             #expect(repository.processes() == [])
             #expect(try repository.git("worktree", "list").split(separator: "\n").count == 1)
-            // And nothing is in the way of the next one.
+            // And nothing prevents the next run.
             try repository.commit(["serve it.sh": Self.script(b: 1_000)])
             #expect(try repository.program.run(["ab", "HEAD"] + Self.options).status == 0)
         }
     }
 
-    /// The only one that builds, and measures real time: what it finds is not said here, but that it is measured.
+    /// The only test that builds, and measures real time: it checks only that a measurement is made, not its result.
     @Test func `the example is built from a commit, and compared`() throws {
         try GitRepository.inFolder { repository in
             let example = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    /// The whole way through the protocol with ours, as it was built: nothing is checked out but the script that starts it.
+    /// The whole protocol with our program, as already built: only the script that starts it is checked out.
     @Test func `our program names its workloads and runs them`() throws {
         try GitRepository.inFolder { repository in
             try repository.commit(["nothing": ""])
@@ -218,7 +218,7 @@ import Testing
     }
 }
 
-/// A git repository in a folder of its own, in which the program runs.
+/// A git repository in a separate folder, in which the program runs.
 struct GitRepository {
     let program: Program
 
@@ -258,7 +258,7 @@ struct GitRepository {
         FileManager.default.fileExists(atPath: "\(program.folder)/\(name)")
     }
 
-    /// The processes that still run in a folder of the repository.
+    /// The processes that are still running in a folder of the repository.
     func processes() -> [String] {
         let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return all.filter { name in

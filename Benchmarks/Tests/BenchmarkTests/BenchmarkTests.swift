@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 @Suite struct EstimateTests {
-    /// All 2^n ways in which values can lie below or above the median, counted one by one.
+    /// All 2^n ways in which values can lie below or above the median, enumerated.
     @Test(arguments: 1...12) func `the coverage is what counting every case gives`(count: Int) {
         for rank in 0..<(count + 1) / 2 {
             let outside = (0..<(1 << count)).count { below in
@@ -67,7 +67,7 @@ import Testing
     @Test func `a ratio pairs values of the same restart and round`() throws {
         var run = document()
         for (peer, factor) in [("ours", 1.0), ("dispatch", 3.0)] {
-            // The machine slows down tenfold on the way: paired ratios do not notice.
+            // The machine slows down tenfold during the run: paired ratios are not affected.
             let restarts = (0..<6).map { restart in
                 RunDocument.Restart(rounds: (1...3).map { factor * Double($0) * pow(10, Double(restart)) })
             }

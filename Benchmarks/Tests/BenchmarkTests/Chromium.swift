@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// A browser without a window, where one is installed (`./bootstrap --ci`).
+/// A headless browser, if one is installed (`./bootstrap --ci`).
 enum Chromium {
     static let path = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
         .first { FileManager.default.isExecutableFile(atPath: $0) }
 
-    /// Beside the tests' program: what they leave to be looked at.
+    /// A folder next to the test program, for output to be inspected.
     static func output() throws -> URL {
         let folder = try #require(Bundle.main.executableURL).deletingLastPathComponent()
             .appendingPathComponent("report-of-the-tests")
@@ -14,7 +14,7 @@ enum Chromium {
         return folder
     }
 
-    /// A picture of a page as it is in a window of this size.
+    /// A screenshot of a page in a window of this size.
     static func photograph(_ page: URL, width: Int, height: Int, isDark: Bool, to file: URL) throws {
         try? FileManager.default.removeItem(at: file)
         _ = try run([
@@ -31,9 +31,9 @@ enum Chromium {
         let output = Pipe()
         let profile = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: profile) }
-        // A browser that hangs is a failure, and no hanging test.
+        // A browser that hangs is a failure, and must not hang the test.
         process.executableURL = URL(fileURLWithPath: "/usr/bin/timeout")
-        // Without its sandbox it runs as root, too: it shows nothing but our own page.
+        // Without its sandbox it also runs as root: it only shows our own page.
         process.arguments =
             [
                 "--kill-after=5", "90", try #require(path), "--headless", "--no-sandbox", "--disable-gpu",

@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    /// All orders of m and n values: the bits of a number say which places are those of the second sample.
+    /// All orders of m and n values: the bits of a number say which places belong to the second sample.
     @Test(arguments: 1...5, 1...5) func `the Mann-Whitney test is what counting every order gives`(
         m: Int, n: Int
     ) {
@@ -30,7 +30,7 @@ import Testing
 
     @Test func `the interval of a shift is that of the Mann-Whitney test`() throws {
         let six = try #require(Interval.shift(from: [1, 2, 3, 4, 5, 6], to: [11, 12, 13, 14, 15, 16]))
-        // Of 36 differences the table of the test leaves five out at each end.
+        // Of 36 differences, the table of the test drops five at each end.
         #expect(six.median == 10 && six.low == 7 && six.high == 13)
         #expect(six.coverage >= 0.95 && six.coverage < 0.98)
         #expect(Interval.shift(from: [], to: [1]) == nil)
@@ -48,7 +48,8 @@ import Testing
     }
 }
 
-/// The rule of `ab` over synthetic noise, with fixed seeds: what it promises does not depend on the machine of the tests.
+/// The rule of `ab` over synthetic noise, with fixed seeds: the result does not depend on the machine that runs the
+/// tests.
 @Suite struct GateTrialTests {
     private func verdicts(_ trial: Trial) -> [Verdict] { trial.rows.map(trial.verdict) }
 
@@ -84,14 +85,14 @@ import Testing
         #expect(GateOutcome(verdicts(trial)).status == 3)
     }
 
-    /// The worst that alpha allows for: a true change of exactly what is tolerated, in all rows.
+    /// The worst case that alpha allows: a true change of exactly the tolerated size, in all rows.
     @Test func `changes of exactly the threshold are rarely called a loss`() throws {
         let rule = try GateRule()
         let alarms = (1...100).count { seed in
             var machine = NoisyMachine(seed: UInt64(seed))
             return verdicts(machine.trial(rule, rows: 8, head: { _ in 1 + rule.threshold })).contains(.worse)
         }
-        #expect(alarms <= 10)  // 5 are expected at most; more than 10 come with a probability of 1.1 %
+        #expect(alarms <= 10)  // 5 are expected at most; more than 10 have a probability of 1.1 %
     }
 
     @Test func `a row in which BASE differs from itself has no verdict, and the run is not passed`() throws {
@@ -112,7 +113,7 @@ import Testing
             trial.add([trial.rows[0]: even])
             restarts += 1
         }
-        #expect(restarts == trial.rule.looks[0])  // and not longer than the first look, which lets it go
+        #expect(restarts == trial.rule.looks[0])  // no longer than the first look, which drops the row
         #expect(trial.verdict(of: trial.rows[0]) == .same && trial.change(of: trial.rows[0])?.median == 1)
     }
 
@@ -132,7 +133,7 @@ import Testing
 }
 
 @Suite struct RunComparisonTests {
-    /// A run of one workload or several, in which a peer takes as many times `slowness` as is said.
+    /// A run of one or several workloads, in which each peer takes `slowness` times its given factor.
     private func run(
         _ factors: [String: Double], slowness: Double = 1, restarts: Int = 15, workloads: Int = 1,
         cpus: String = "2",
@@ -185,7 +186,7 @@ import Testing
         #expect(try compare(run(three), slower).outcome.status == 3)
         let gain = try compare(slower, run(three))
         #expect(gain.outcome == .passed && gain.rows[0].verdict == .better)
-        // A peer that changed as much, without a new version, takes away what could be said.
+        // A peer that changed as much, without a new version, makes the result inconclusive.
         let noisy = try compare(run(three), run(["ours": 1.1, "dispatch": 3, "tbb": 2.5]))
         #expect(noisy.outcome == .passed && noisy.rows[0].verdict == .unclear)
         #expect(try #require(noisy.band) > 0.2)
@@ -206,7 +207,7 @@ import Testing
         let comparison = try compare(run(["ours": 1]), run(["ours": 2]))
         #expect(comparison.outcome == .notMeasured && comparison.band == nil)
         #expect(ChangeTable(comparison).render().contains("have no peer in common"))
-        // As is a peer of another version.
+        // So is a peer of another version.
         var other = run(three)
         for index in other.peers.indices { other.peers[index].version = "2" }
         #expect(try compare(run(three), other).outcome == .notMeasured)

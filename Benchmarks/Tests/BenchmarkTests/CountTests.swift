@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct CallgrindProfileTests {
     /// In callgrind's format: two functions of the program, one of which calls the other and allocates; the allocator,
-    /// which locks a mutex of its own; and a recursion.
+    /// which locks its own mutex; and a recursion.
     private static let text = """
         version: 1
         positions: line
@@ -196,7 +196,7 @@ import Testing
         #expect(text.contains("\"W6-cascade ours: releases\" : 9,\n    \"W6-cascade ours: retains\" : 6\n"))
     }
 
-    /// Each row of ours is recorded at the size at which it is counted, or the record is out of date.
+    /// Each row of ours is recorded at the size at which it is counted, or else the record is out of date.
     @Test func `the record in the repository holds every workload that is counted`() throws {
         let record = try RecordedCounts(contentsOf: RecordedCounts.path)
         let missing = workloads.compactMap { CountedRow($0, peer: "ours") }.filter {

@@ -3,7 +3,7 @@ import Foundation
 import FoundationXML
 import Testing
 
-/// An SVG, read as a browser reads it: where its texts and its marks are.
+/// An SVG, interpreted as a browser would: the positions of its texts and its marks.
 struct Drawing {
     struct Box {
         let name: String
@@ -12,14 +12,14 @@ struct Drawing {
         var right: Double
         var bottom: Double
 
-        /// Whether two texts are so near each other that they read as one.
+        /// Whether two texts are so close to each other that they read as one.
         func runsInto(_ other: Box) -> Bool {
             var wide = self
             (wide.left, wide.right) = (left - 3, right + 3)
             return wide.overlaps(other)
         }
 
-        /// Whether more than a hair of one lies on the other.
+        /// Whether more than a hair's breadth of one overlaps the other.
         func overlaps(_ other: Box) -> Bool {
             let hair = 0.6
             return left < other.right - hair && other.left < right - hair && top < other.bottom - hair

@@ -3,9 +3,9 @@ import BenchmarkReport
 import Foundation
 import Testing
 
-/// The drawings of the page, checked by their boxes: texts lie on nothing, and nothing leaves its drawing.
+/// The drawings of the page, checked by their boxes: texts overlap nothing, and nothing leaves its drawing.
 @Suite struct DrawingTests {
-    /// Runs that are as different as runs can be: whole, short, of one row, of nothing, and with figures of any size.
+    /// Runs that are as different as possible: complete, short, of one row, empty, and with figures of any size.
     static let runs: [(name: String, document: RunDocument)] = {
         let whole = SyntheticRun().document()
         var one = whole
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// At the ends a text is moved into the axis, and so nearer to the next.
+    /// At the ends a text is moved into the axis, and so closer to the next text.
     @Test func `the texts of an axis stand apart, however long it is`() {
         for length in stride(from: 100.0, through: 700, by: 1) {
             for values in [[0.01, 100], [0.02, 30], [1, 1.2], [0.3, 1_000]] {
@@ -77,7 +77,7 @@ import Testing
         #expect(try faults("<text x=\"10\" y=\"20\" text-anchor=\"end\">one</text>") == 1)
     }
 
-    /// The widths that the drawings reckon with are not less than those of a browser.
+    /// The widths that the drawings assume are not smaller than those of a browser.
     @Test(.enabled(if: Chromium.path != nil)) func `a browser finds no text on another either`() throws {
         let page = try Page(SyntheticRun().document()).render()
         let script = """
@@ -113,7 +113,7 @@ import Testing
         #expect(try #require(title.split(separator: " ").first.flatMap { Int($0) }) > 1_000)
     }
 
-    /// To be looked at: beside the program of the tests, in the folder `report-of-the-tests`.
+    /// For inspection: next to the test program, in the folder `report-of-the-tests`.
     @Test(.enabled(if: Chromium.path != nil), .serialized, arguments: [400, 800, 1_600], [false, true])
     func `the first screen is photographed, light and dark`(width: Int, isDark: Bool) throws {
         let folder = try Chromium.output()
@@ -124,7 +124,7 @@ import Testing
             page, width: width, height: width == 400 ? 900 : 1_000, isDark: isDark, to: picture)
         let bytes = try Data(contentsOf: picture)
         #expect(bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]))
-        // Width and height of the picture stand behind its first 16 bytes, the most significant byte first.
+        // The width and height of the image follow its first 16 bytes, most significant byte first.
         #expect(bytes[16..<20].reduce(0) { $0 << 8 | Int($1) } == width)
         // A blank page is a few kilobytes.
         #expect(bytes.count > 20_000)

@@ -3,13 +3,13 @@ import Foundation
 import Testing
 
 @Suite struct EffectiveGrainTests {
-    /// A run of W17 in which each operation costs a peer `overhead_ns` beside its work, on two threads: an efficiency of e
-    /// needs work of e / (1 - e) times the overhead.
+    /// A run of W17 in which each operation costs a peer `overhead_ns` in addition to its work, on two threads: an
+    /// efficiency of e requires work of e / (1 - e) times the overhead.
     private func document(_ grains_ns: [Int], overhead_ns: Double) -> RunDocument {
         var document = RunDocument(date: "", seed: 1, build: [:], machine: [:], peers: [])
         for grain_ns in grains_ns {
             let took_ns = (Double(grain_ns) + overhead_ns) / 2
-            // An outlier, which a median does not notice.
+            // An outlier, which does not affect a median.
             let rounds = [took_ns, took_ns, 100 * took_ns]
             document.results.append(
                 RunDocument.Series(
@@ -24,7 +24,7 @@ import Testing
 
     @Test(arguments: [(0.5, 400.0), (0.9, 3_600.0), (0.25, 400.0 / 3)])
     func `the grain is what the overhead demands`(efficiency: Double, grain_ns: Double) throws {
-        // As close as the straight line between two neighbours is to the curve.
+        // As close as linear interpolation between two neighbours is to the curve.
         let grains = Array(stride(from: 100, through: 10_000, by: 20))
         let grain = document(grains.shuffled(), overhead_ns: 400).effectiveGrain(
             "ours", efficiency: efficiency)
@@ -54,7 +54,7 @@ import Testing
         #expect(run.efficiency("W1", n: 1_000, peer: "ours") == nil)
     }
 
-    /// Once long enough is not enough: longer ones have to be, too.
+    /// One sufficient length is not enough: all longer ones have to be sufficient, too.
     @Test func `the curve is crossed for the last time`() throws {
         var run = document([100, 1_000, 10_000], overhead_ns: 100)
         // 1,000 ns: an efficiency of 0.25 between those of 0.5 and 0.99.

@@ -72,7 +72,7 @@ import Testing
         }
         let ran = document([series("W14-50", n: 1_000_000, counts: ["ran_after_cancel": 1])])
         #expect(gates(ran).countFailures().count == 1)
-        // The others' accounts are not exact, and their counts are not ours to fail for.
+        // The peers' counts are not exact, and are no reason for ours to fail.
         let others = document([
             series("W20", n: 1_000, counts: ["bytes_left": 999]),
             series("W14-50", n: 1_000, peer: "dispatch", counts: ["ran_after_cancel": 1, "bytes_left": 64]),
@@ -85,12 +85,13 @@ import Testing
         for workload in some + BenchmarkCore.workloads.map(\.id).filter({ $0.hasPrefix("W24-") }) {
             let linear = [1_000, 10_000, 100_000].map { series(workload, n: $0) }
             #expect(gates(document(linear)).countFailures().isEmpty)
-            // Each size takes half as long again for an operation: the power 1.18.
+            // Each size takes half as long again per operation: the power 1.18.
             let steep = [(1_000, 100.0), (10_000, 150), (100_000, 225)].map {
                 series(workload, n: $0.0, time: $0.1)
             }
             #expect(gates(document(steep)).countFailures().count == 1)
-            // Another program took the CPU in the long samples: ours took as much of it as in the short ones.
+            // Another program took CPU time during the long samples: ours used as much CPU time as in the
+            // short ones.
             let loaded = steep.map {
                 series(workload, n: $0.n, time: $0.values[0], counts: ["cpu_ns_per_op": 100])
             }
@@ -131,7 +132,7 @@ import Testing
         #expect(try Page(run).render().contains("Ours is faster than every peer in \(won) of 1 workloads"))
     }
 
-    /// Of two sizes of a workload: values of the larger one, why they ended, whether it was left out.
+    /// For two sizes of a workload: values of the larger one, why they ended, whether it was skipped.
     @Test(
         arguments: [
             (6, nil, nil, 0), (0, "predicted to take 9 s a sample", true, 0),

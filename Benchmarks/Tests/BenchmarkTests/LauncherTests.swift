@@ -1,9 +1,10 @@
 import Foundation
 import Testing
 
-/// The launcher answers from files, without a release build: they are what the measuring program prints.
+/// The launcher answers from files, without a release build: they contain the output of the measuring
+/// program.
 ///
-/// `RECORD_ANSWERS=1` in the environment writes them anew.
+/// `RECORD_ANSWERS=1` in the environment rewrites them.
 @Suite struct LauncherTests {
     static let commands = [
         "run", "list", "units", "merge", "ab", "compare", "counts", "trace", "report", "export", "slopes",
@@ -41,7 +42,7 @@ import Testing
         }
     }
 
-    /// Without it the launcher leaves the list to the program.
+    /// Without oneTBB the launcher leaves the list to the program.
     static let hasTBB = FileManager.default.fileExists(atPath: "/usr/include/tbb/task_group.h")
 
     private static let folder = URL(fileURLWithPath: #filePath)

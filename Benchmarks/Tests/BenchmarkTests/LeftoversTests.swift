@@ -2,7 +2,7 @@ import BenchmarkCore
 import Testing
 
 @Suite struct LeftoversTests {
-    /// Returns the leftovers of runs that leave `bytes`, one after the other, and how many of them are needed.
+    /// Returns the leftovers of successive runs that leave `bytes`, and how many runs are needed.
     private func leftovers(_ bytes: (Int) -> Int) -> (ofEachRun: Int, runs: Int) {
         var leftovers = Leftovers()
         var runs = 0

@@ -71,8 +71,8 @@ import Testing
         }
     }
 
-    /// The rows of operations that take time, of graphs and of real work: whoever the list does not excuse runs them,
-    /// with a right result, which the run checks.
+    /// The rows of operations that take time, of graphs and of real work: every peer that the list does not excuse
+    /// runs them, with a correct result, which the run checks.
     @Test func `whoever has no reason runs a row`() throws {
         try Program.inFolder { program in
             let run = try program.run(["run", "--smoke", "--filter", Self.rows.joined(separator: ",")])
@@ -96,7 +96,8 @@ import Testing
                     }
                 }
             }
-            // No folder of R3 is left by a process that has ended; one that lives may be another run's.
+            // No folder of R3 is left by a process that has ended; the folder of a live process may belong to another
+            // run.
             let temporary = FileManager.default.temporaryDirectory.path
             for name in try FileManager.default.contentsOfDirectory(atPath: temporary)
             where name.hasPrefix("operation-benchmarks-") {
@@ -104,7 +105,7 @@ import Testing
                 #expect(kill(pid, 0) == 0, "\(name)")
             }
             #expect(document.effectiveGrain("ours", efficiency: 0.5) != nil)
-            // A time over a time: what runs beside the one, and not beside the other, moves it, so it has three goes.
+            // A ratio of times: load that is present during only one of them shifts it, so there are three attempts.
             func efficiencies(_ document: RunDocument) throws -> [Double] {
                 try [1_000, 10_000].map { n in try #require(document.efficiency("W17", n: n, peer: "serial"))
                 }

@@ -3,7 +3,8 @@ import BenchmarkReport
 import Foundation
 import Testing
 
-/// Parts of one run: of one host they are one run, of many the medians of what each host says.
+/// Parts of one run: those of one host form one run; those of many hosts yield the medians over the
+/// hosts.
 @Suite struct MergeTests {
     private let options = PlanOptions(filter: ["W1", "W5"], threads: 2, seed: 1, depth: .quick)
 

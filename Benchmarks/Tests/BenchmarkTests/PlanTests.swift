@@ -108,8 +108,8 @@ import Testing
         #expect(Rounds.count(after: [-0.2, 1.0, 1.2], most: 5) == 5)
     }
 
-    /// The claim of ``Rounds``: the interval covers the true median as often as without the rule. The noise is this kind of
-    /// machine's: phases of half speed that last for some rounds, and a heavy tail.
+    /// The claim of ``Rounds``: the interval covers the true median as often as without the rule. The noise is typical of
+    /// such a machine: phases of half speed that last for some rounds, and a heavy tail.
     @Test(arguments: [0.0, 0.05, 0.7])
     func `the interval covers as often as it says`(truth: Double) throws {
         var random = Random(seed: 7)
@@ -122,7 +122,7 @@ import Testing
             for _ in 0..<6 {
                 let rounds = Rounds.count(after: logs, most: 3)
                 spared += 3 - rounds
-                let offset = spread * random.symmetric()  // what differs from one process to the next
+                let offset = spread * random.symmetric()  // varies between processes
                 let restart = (0..<rounds).map { _ in
                     truth + offset + spread * random.symmetric()
                         + (random.next() % 8 == 0 ? (random.next() % 2 == 0 ? 0.7 : -0.7) : 0)
@@ -133,9 +133,9 @@ import Testing
             let estimate = try #require(Estimate(values))
             if estimate.low <= truth && truth <= estimate.high { covered += 1 }
         }
-        // Promised are 31 of 32; three standard deviations of a binomial count are 0.8 %.
+        // 31 of 32 are promised; three standard deviations of a binomial count are 0.8 %.
         #expect(Double(covered) / Double(runs) > 31.0 / 32 - 0.01)
-        #expect(spared > runs)  // and it is of use
+        #expect(spared > runs)  // and the rule saves time
     }
 
     private struct Random: RandomNumberGenerator {
@@ -188,7 +188,7 @@ import Testing
         #expect(forecast.left == nil && forecast.share == 0)
         forecast.note(units[0], seconds: 1)
         forecast.note(units[1], seconds: 3)
-        #expect(forecast.left == 14.0)  // 2 × 1 and 2 × 3 as before, and 3 × 2 as the others
+        #expect(forecast.left == 14.0)  // 2 × 1 and 2 × 3 as before, and 3 × 2 like the others
         forecast.note(units[3], seconds: 1)
         #expect(forecast.left == 13.0 && forecast.share == 5.0 / 18)
         for unit in units { forecast.note(unit, seconds: 2) }

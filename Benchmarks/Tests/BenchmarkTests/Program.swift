@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// The built program, in a folder of its own.
+/// The built program, run in a separate folder.
 struct Program {
     let folder: String
 
@@ -42,12 +42,12 @@ struct Program {
             if arguments.first == "run", allowDebug { arguments.append("--allow-debug") }
         #endif
         let process = Process()
-        // Beside the program of the tests, because these depend on it.
+        // Next to the test program, because the tests depend on it.
         process.executableURL = try #require(Bundle.main.executableURL).deletingLastPathComponent()
             .appendingPathComponent("bench-runner")
         process.arguments = arguments
         process.currentDirectoryURL = URL(fileURLWithPath: folder)
-        // Files and not pipes: a pipe that nobody reads meanwhile would block the program.
+        // Files rather than pipes: a pipe that is not being read would block the program.
         for name in ["output", "errors"] { try write("", to: name) }
         process.standardOutput = FileHandle(forWritingAtPath: folder + "/output")
         process.standardError = FileHandle(forWritingAtPath: folder + "/errors")
@@ -73,7 +73,8 @@ struct Running {
             errors: program.read("errors") ?? "")
     }
 
-    /// Returns when the program, or a process of it, has written this to standard error, or has ended.
+    /// Returns when the program, or one of its processes, has written this text to standard error, or
+    /// has ended.
     func wait(forError text: String) {
         while process.isRunning, program.read("errors")?.contains(text) != true { sched_yield() }
     }

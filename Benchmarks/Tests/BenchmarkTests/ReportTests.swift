@@ -4,7 +4,7 @@ import BenchmarkReport
 import Foundation
 import Testing
 
-/// The statements on the page and the terminal, their order, and how sure they are.
+/// The statements on the page and in the terminal, their order, and how certain they are.
 @Suite struct ReportTests {
     private let whole = SyntheticRun().document()
 
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func `the mean is geometric by restart, and its interval that of the restarts`() {
-        // Means of the restarts: 2, 2, 2, 2, 4, 8 of a row that is twice and one that is half of it.
+        // Means of the restarts: 2, 2, 2, 2, 4, 8, from a row of twice and a row of half that value.
         let one = times(4, 4, 4, 4, 8, 16)
         let other = times(1, 1, 1, 1, 2, 4)
         let document = run(["W1": ["ours": even, "dispatch": one], "W3": ["ours": even, "dispatch": other]])
@@ -171,7 +171,7 @@ import Testing
     ) {
         let lines = TerminalReport(DrawingTests.runs[run].document).render().split(
             separator: "\n", omittingEmptySubsequences: false)
-        // The program adds an empty line, and two that name its files; the last of these is behind the last end of line.
+        // The program adds an empty line, and two that name its files; the last of these follows the last newline.
         #expect(lines.count - 1 + 3 <= 60)
         #expect(lines.filter { $0.count > 100 } == [])
     }
@@ -248,7 +248,7 @@ import Testing
         }
     }
 
-    /// As it was written before peers told why they are missing.
+    /// A file written before peers reported why they are missing.
     @Test func `the file of an earlier run is drawn`() throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).json")
         defer { try? FileManager.default.removeItem(at: file) }

@@ -2,7 +2,7 @@ import BenchmarkHarness
 import Foundation
 import Testing
 
-/// The program as its user sees it: arguments in; a sentence, a status and files out.
+/// The program as its user sees it: arguments in; a sentence, an exit status and files out.
 @Suite struct RunnerTests {
     /// Bad input of every kind: status 64, one sentence that names it, and no file is touched.
     @Test(arguments: [
@@ -72,7 +72,7 @@ import Testing
             let run = try program.document()
             #expect(run.peers.map(\.name) == ["ours", "serial"])
             #expect(!run.results.contains { $0.peer == "absent" })
-            // Others, of a machine that is busy, are none of its business.
+            // Other warnings, about a busy machine, do not matter here.
             #expect(!run.controls.warnings.contains { $0.contains("absent") })
         }
     }
@@ -94,7 +94,7 @@ import Testing
 
     @Test func `an interrupt leaves the units that were measured, and the run goes on to its end`() throws {
         try Program.inFolder { program in
-            // With this seed the order of the round in which the peer stalls lets ours be measured before.
+            // With this seed, ours is measured before the peer in the round in which the peer stalls.
             let running = try program.start([
                 "run", "--smoke", "--filter", "W1,W3", "--peers", "stall", "--limit", "600", "--seed", "2",
             ])
@@ -181,7 +181,7 @@ import Testing
                     program.read(".benchmarks/report.html") == program.read(".benchmarks/runs/\(name).html"))
             }
             #expect(program.read(".benchmarks/runs/first.json") != program.read(".benchmarks/latest.json"))
-            // A page that is drawn again takes the place of the link, not of what that leads to.
+            // A redrawn page replaces the link, not the link's target.
             let second = program.read(".benchmarks/runs/second.html")
             #expect(try program.run(["report", ".benchmarks/runs/first.json"]).status == 0)
             #expect(program.read(".benchmarks/report.html") == program.read(".benchmarks/runs/first.html"))
@@ -197,7 +197,7 @@ import Testing
                 #expect(result.status == 64 && result.errors.contains("'\(name)' is no name for a run"))
             }
             #expect(try program.run(["run"] + options).status == 0)
-            // Two files of each run, what was there before, and the page that was drawn again.
+            // Two files of each run, the files from before, and the redrawn page.
             #expect(program.files("runs").count == 3 * 2 + 1 + 1)
         }
     }

@@ -2,14 +2,14 @@ import BenchmarkCore
 import BenchmarkHarness
 import Foundation
 
-/// A run that nobody measured, always the same: all workloads and peers, rows that are lost, stopped, not applicable
-/// and unlike themselves, on a machine that changes its speed.
+/// A synthetic, deterministic run: all workloads and peers, rows that are lost, stopped, not applicable and disagree
+/// with themselves, on a machine that changes its speed.
 struct SyntheticRun {
     var restarts = 6
     var rounds = 3
     /// The peers that were not installed.
     var absent: Set<String> = []
-    /// The workloads in which ours is not like itself.
+    /// The workloads in which ours disagrees with itself.
     var unlikeItself: Set<String> = ["W9", "W24-actor", "W22-readers"]
     /// A peer's time over ours in the middle, instead of the usual one.
     var factors: [String: Double] = [:]
@@ -27,7 +27,8 @@ struct SyntheticRun {
             "undomanager", "ours-bare", "ours-preferred", "ours-recorded", "serial", "floor",
         ]
 
-    /// - Parameter threads: beside 2, those of a sweep; with 2 CPUs, more of them make nothing faster.
+    /// - Parameter threads: the numbers of threads of a sweep, in addition to 2; with 2 CPUs, more of them make
+    ///   nothing faster.
     func document(sweeping threads: [Int]) -> RunDocument {
         var document = document()
         document.threadSweep = threads.flatMap { threads in
@@ -108,7 +109,7 @@ struct SyntheticRun {
 
     private func series(_ workload: Workload, n: Int, peer: String) -> RunDocument.Series {
         let middle = 60 * exp(3 * uniform("base", workload.id)) * factor(peer, workload)
-        // Operation queues grow faster than n, as they do.
+        // Operation queues grow faster than n, as they do in reality.
         let growth = peer == "operationqueue" ? pow(Double(n) / 1_000, 0.3) : 1
         let isStopped = peer == "operationqueue" && workload.id == "W6" && n >= 10_000
         let isCost = workload.metric == .cost

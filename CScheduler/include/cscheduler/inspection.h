@@ -1,4 +1,4 @@
-/// inspection.h - what each worker of a scheduler does now, and what waits.
+/// inspection.h - what each worker of a scheduler is doing now, and which operations are waiting.
 
 #ifndef CSCHEDULER_INSPECTION_H
 #define CSCHEDULER_INSPECTION_H
@@ -14,17 +14,17 @@ CSCHED_ASSUME_NONNULL_BEGIN
 /// The activity of a worker.
 typedef enum CSCHED_CLOSED_ENUM {
     CSCHED_WORKER_RUNS CSCHED_SWIFT_NAME(runs) = 0,         ///< a body
-    CSCHED_WORKER_BLOCKS CSCHED_SWIFT_NAME(blocks) = 1,     ///< in a body that says so, or sleeps
-    CSCHED_WORKER_SEARCHES CSCHED_SWIFT_NAME(searches) = 2, ///< it looks for the next operation
+    CSCHED_WORKER_BLOCKS CSCHED_SWIFT_NAME(blocks) = 1,     ///< in a body that has announced it, or sleeps
+    CSCHED_WORKER_SEARCHES CSCHED_SWIFT_NAME(searches) = 2, ///< it searches for the next operation
     CSCHED_WORKER_SLEEPS CSCHED_SWIFT_NAME(sleeps) = 3,     ///< there is nothing for it to do
-    CSCHED_WORKER_RESERVED CSCHED_SWIFT_NAME(reserved) = 4, ///< it is kept for the next worker that blocks
+    CSCHED_WORKER_RESERVED CSCHED_SWIFT_NAME(reserved) = 4, ///< kept in reserve, to replace a blocked one
 } csched_worker_activity;
 
 typedef struct {
     uint32_t index;                  ///< as in the name of its thread
-    int32_t kernel_id;               ///< as in /proc/self/task; 0: the thread has yet to begin
-    csched_worker_activity activity; ///< a guess of this moment
-    bool replaced;                   ///< it blocks, and another worker has its place
+    int32_t kernel_id;               ///< as in /proc/self/task; 0: the thread has not started yet
+    csched_worker_activity activity; ///< an estimate at this moment
+    bool replaced;                   ///< it blocks, and another worker has taken its place
     uint64_t executed;               ///< bodies that have returned
     uint64_t stolen;                 ///< operations that it took from other workers
     uint64_t parked;                 ///< times it went to sleep
@@ -32,23 +32,23 @@ typedef struct {
 } csched_worker_state;
 
 typedef struct {
-    uint64_t id; ///< of this scheduler alone, in the process
+    uint64_t id; ///< unique in the process
     char name[16];
-    uint32_t threads;      ///< of workers; all of them, whatever there was room for
-    uint64_t waiting[3];   ///< operations from outside, by csched_priority, that no worker has taken yet
-    uint64_t appended[3];  ///< all that there ever were
-    uint64_t next_wake_ns; ///< CLOCK_MONOTONIC, when its timers look again; UINT64_MAX: never
+    uint32_t threads;      ///< worker threads; all of them, even beyond `room`
+    uint64_t waiting[3];   ///< operations from outside that no worker has taken yet, by csched_priority
+    uint64_t appended[3];  ///< all such operations so far
+    uint64_t next_wake_ns; ///< CLOCK_MONOTONIC, when its timer thread wakes up next; UINT64_MAX: never
     bool suspended;
-    bool closing; ///< it takes no operations from outside any more
+    bool closing; ///< it no longer accepts operations from outside
 } csched_scheduler_state;
 
-/// Reads the states of a scheduler and of its first `room` workers, each at its own moment, while all goes
-/// on: no worker waits for it. O(workers + threads that submit), and some 10 us for each worker.
+/// Reads the states of a scheduler and of its first `room` workers, each at a different moment. No worker
+/// waits for it. O(workers + threads that submit), and some 10 us for each worker.
 void csched_scheduler_inspect(csched_scheduler *scheduler, csched_scheduler_state *state,
                               csched_worker_state *CSCHED_NULLABLE workers, uint32_t room);
 
-/// Calls `visit` for each scheduler of the process, the newest first; none is created or destroyed meanwhile.
-/// `visit` may do with it what another thread may do, but for that.
+/// Calls `visit` for each scheduler of the process, newest first; none is created or destroyed meanwhile.
+/// `visit` may call anything that another thread may call, except create and destroy.
 void csched_visit_schedulers(void (*visit)(void *CSCHED_NULLABLE context, csched_scheduler *scheduler),
                              void *CSCHED_NULLABLE context);
 

@@ -2,7 +2,7 @@
 ///
 /// Synchronisation: as csched_submit. Writes before the call are visible to both branches, and
 /// their writes are visible after it.
-/// Source: Frigo, Leiserson, Randall: The Implementation of the Cilk-5 Multithreaded Language (1998): the
+/// Source: Frigo, Leiserson, Randall: The Implementation of the Cilk-5 Multithreaded Language (1998). The
 /// common case costs hardly more than two calls.
 
 #ifndef CSCHEDULER_JOIN_H
@@ -16,7 +16,7 @@
 
 CSCHED_ASSUME_NONNULL_BEGIN
 
-/// A function and what it is called with. Neither is used after the join has returned.
+/// A function and its argument. Neither is used after the join has returned.
 typedef struct {
     void (*function)(void *CSCHED_NULLABLE context);
     void *CSCHED_NULLABLE context;
@@ -24,37 +24,37 @@ typedef struct {
 
 /// Runs two branches and returns when both have returned.
 ///
-/// On a worker of `scheduler`: `second` waits in the worker's deque, where others may take it, while the
-/// caller runs `first`; then the caller runs `second` itself, unless it was taken: then it runs, nested on
-/// its stack, second branches of joins that `second` has begun, and nothing else. When there are none the
-/// thread sleeps, and another worker takes its place. Where `first` submitted more than 31 operations, these
-/// may have gone to the thread's inbox. Allocates nothing otherwise. `second` belongs to the body that joins:
-/// neither a suspension nor a shutdown keeps it from its end, but a worker that is suspended takes none, and
-/// one that had just taken it when a suspension began runs it after the resume. When little of the stack is
-/// left the branches run one after the other.
+/// On a worker of `scheduler`: `second` waits in the worker's deque, where other workers may take it, while
+/// the caller runs `first`. Then the caller runs `second` itself, unless it was taken. If it was, the caller
+/// runs only second branches of joins that `second` has begun, nested on its stack; when there are none, the
+/// thread sleeps, and another worker takes its place. If `first` submitted more than 31 operations, these may
+/// be moved to the thread's inbox. Nothing else allocates. `second` belongs to the body that joins: neither a
+/// suspension nor a shutdown stops it. But a suspended worker takes no branches, and one that had just taken
+/// a branch when the suspension began runs it after the resume. When little of the stack is left, the
+/// branches run one after the other.
 ///
-/// On any other thread: both run on workers of `scheduler`, past its capacity, and the caller blocks (of a
-/// worker of another scheduler, another worker takes the place there).
+/// On any other thread: both run on workers of `scheduler`, not subject to its capacity, and the caller
+/// blocks (a caller that is a worker of another scheduler is replaced there).
 ///
-/// CSCHED_OK; from outside also CSCHED_CLOSED and CSCHED_OUT_OF_MEMORY: then neither branch was called.
+/// CSCHED_OK; from outside also CSCHED_CLOSED and CSCHED_OUT_OF_MEMORY, when neither branch was called.
 csched_status csched_join(csched_scheduler *scheduler, csched_branch first, csched_branch second)
     CSCHED_MUST_USE;
 
-/// A join in its three steps, for callers who would rather call their branches themselves. Lives on the
-/// caller's stack from begin to end, does not move, and its members are not for the caller.
+/// A join in three steps, for callers that call their branches themselves. Lives on the caller's stack from
+/// begin to end, and must not move. Its members are private.
 typedef struct {
     csched_branch branch;
     void *CSCHED_NULLABLE joiner;
     uint32_t state;
 } csched_fork;
 
-/// On a worker: puts `branch` in reach of others. False on every other thread, when little of the stack is
-/// left, and when memory is exhausted: nothing was done.
+/// On a worker: makes `branch` available to other workers. False on any other thread, when little of the
+/// stack is left, and when memory is exhausted: nothing was done.
 bool csched_fork_begin(csched_fork *fork, csched_branch branch) CSCHED_MUST_USE;
 
 /// Ends a fork that began, on the same worker. True: the branch was not taken, and the caller has to run it
-/// now. False: it has run on another worker, and the call waited for it as csched_join does. Forks end in the
-/// reverse order of their beginnings.
+/// now. False: the branch has run on another worker, and the call waited for it as csched_join does. Forks
+/// must end in the reverse order of their beginnings.
 bool csched_fork_end(csched_fork *fork) CSCHED_MUST_USE;
 
 CSCHED_ASSUME_NONNULL_END

@@ -17,28 +17,28 @@ typedef struct csched_lane csched_lane;
 /// Returns a lane on `scheduler`, which must outlive it, or NULL when memory is exhausted.
 csched_lane *CSCHED_NULLABLE csched_lane_create(csched_scheduler *scheduler) CSCHED_MUST_USE;
 
-/// Gives a lane up: freed when the last operation submitted to it has ended.
+/// Releases a lane: freed when the last operation submitted to it has ended.
 void csched_lane_release(csched_lane *lane);
 
 /// Appends an operation. Lock-free, one allocation. Writes of an operation are visible to the next one.
 /// Statuses as csched_submit's; a lane is not subject to the capacity of its scheduler.
 csched_status csched_lane_submit(csched_lane *lane, const csched_operation *operation) CSCHED_MUST_USE;
 
-/// As csched_lane_submit, of a priority: the lane gets its worker as an operation of this priority does, but
-/// not of the background. The order within the lane stays that of submission.
+/// As csched_lane_submit, with a priority: the lane is scheduled as an operation of this priority (background
+/// counts as default). The order within the lane remains the order of submission.
 csched_status csched_lane_submit_at(csched_lane *lane, const csched_operation *operation,
                                     csched_priority priority) CSCHED_MUST_USE;
 
-/// As csched_lane_submit_at, but what a closed scheduler refuses goes to `fallback`, still one at a time and
-/// in order: for work that must not be refused, such as the jobs of an actor.
+/// As csched_lane_submit_at, but operations that a closed scheduler refuses run on `fallback`, still one at a
+/// time and in order: for work that must not be refused, such as the jobs of an actor.
 csched_status csched_lane_submit_surely(csched_lane *lane, const csched_operation *operation,
                                         csched_priority priority, csched_scheduler *fallback) CSCHED_MUST_USE;
 
-/// Whether the calling code is an operation of `lane`: false in an operation that runs nested in its wait.
+/// Whether the calling code is an operation of `lane`: false in an operation that runs nested in a wait of
+/// that operation.
 bool csched_lane_is_current(const csched_lane *lane);
 
-/// Whether an operation of `lane` is on the calling thread's stack: to wait for the lane would be to wait for
-/// oneself.
+/// Whether an operation of `lane` is on the calling thread's stack: waiting for the lane would then deadlock.
 bool csched_lane_is_on_stack(const csched_lane *lane);
 
 CSCHED_ASSUME_NONNULL_END

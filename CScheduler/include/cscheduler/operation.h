@@ -9,11 +9,11 @@ CSCHED_ASSUME_NONNULL_BEGIN
 
 typedef struct csched_completion csched_completion;
 
-/// How an operation ends. Every accepted operation is told exactly one of the two, exactly once.
+/// How an operation ends. Every accepted operation is called exactly once, with exactly one of the two.
 typedef enum CSCHED_CLOSED_ENUM {
     /// Do the work.
     CSCHED_RUN CSCHED_SWIFT_NAME(run) = 0,
-    /// The scheduler was shut down first: release what `context` and `extra` own, and do nothing else.
+    /// The scheduler was shut down first: release what `context` and `extra` own, and do nothing more.
     CSCHED_CANCEL CSCHED_SWIFT_NAME(cancel) = 1,
 } csched_disposition;
 
@@ -21,27 +21,27 @@ typedef enum CSCHED_CLOSED_ENUM {
 typedef void (*csched_function)(void *CSCHED_NULLABLE context, void *CSCHED_NULLABLE extra,
                                 csched_disposition disposition);
 
-/// When an operation begins, among those that wait.
+/// When an operation begins, relative to other waiting operations.
 typedef enum CSCHED_CLOSED_ENUM {
     /// In turn.
     CSCHED_PRIORITY_DEFAULT CSCHED_SWIFT_NAME(default) = 0,
-    /// Next, before any number of others: for what somebody waits for. When many of them wait, others still
-    /// get at least one turn in 30.
+    /// Next, before any number of other operations: for operations that a caller is waiting for. When many
+    /// wait, other operations still get at least one turn in 30.
     CSCHED_PRIORITY_HIGH CSCHED_SWIFT_NAME(high) = 1,
-    /// When nothing else waits. When much does, it still gets at least one turn in 61.
+    /// When nothing else is waiting. Under load it still gets at least one turn in 61.
     CSCHED_PRIORITY_BACKGROUND CSCHED_SWIFT_NAME(background) = 2,
-    /// That of the running body; outside of all, CSCHED_PRIORITY_DEFAULT. For submissions alone.
+    /// The priority of the running body; CSCHED_PRIORITY_DEFAULT outside any body. For submissions only.
     CSCHED_PRIORITY_INHERITED CSCHED_SWIFT_NAME(inherited) = 3,
 } csched_priority;
 
-/// An operation is a value of four words. Submitting copies it: nothing is allocated for it, and nothing of
-/// it needs to outlive the call but what `context` and `extra` point to.
+/// An operation is a value of four words. Submitting copies it: nothing is allocated for it, and only what
+/// `context` and `extra` point to must outlive the call.
 typedef struct {
     csched_function run;
     void *CSCHED_NULLABLE context;
     /// A second word for the body, so that a closure (code and context) needs no box.
     void *CSCHED_NULLABLE extra;
-    /// Entered by the submission, left when the body has returned; NULL: the operation counts nowhere.
+    /// Entered by the submission, left when the body has returned. NULL: the operation is not counted.
     csched_completion *CSCHED_NULLABLE counter;
 } csched_operation;
 

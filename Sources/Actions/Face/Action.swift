@@ -1,22 +1,22 @@
-// Action.swift - the owner's side of an action: what it does, when it may, and what becomes of it.
+// Action.swift - the owner's side of an action: its work, its precondition, and its results.
 
 import CompositeOperationsBasics
 public import Runs
 public import Scheduling
 
-/// A piece of work together with the condition under which it may run.
+/// A piece of work with the condition under which it may run.
 ///
-/// Any number of controls, streams and callers start it through one gate. A failed or refused trigger ends nothing.
-/// Usable from any thread.
+/// Any number of controls, streams and callers trigger it through one gate. A failed or refused trigger ends no stream or
+/// observation. Usable from any thread.
 ///
-/// The action keeps the closure of its work: one that uses the action's owner must capture it weakly.
+/// The action retains the closure of its work, so a closure that uses the action's owner must capture the owner weakly.
 ///
-/// Source: seed 002; the name is the one that it proposes.
+/// Source: seed 002, which also proposes the name.
 public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     private let inlet: Inlet<Input>
     private var core: ActionCore { inlet.core }
-    /// Of work that is called in its trigger, in no group: all of it at once, while nobody is told anything; nil: it was not done.
-    /// No optional: a closure in an optional would be retained for each call.
+    /// For inline work in no group: performs a whole execution at once, if there are no observers; returns nil if that was not
+    /// possible. Not an optional closure, which would be retained for each call.
     @usableFromInline let direct: @Sendable (Input) -> Execution<Output>?
     private let instance = Instance(.actions)
 
@@ -44,15 +44,15 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: for logs and errors.
-    ///   - precondition: kept as long as the action.
-    ///   - policy: what becomes of a trigger that finds no room.
-    ///   - limit: how many may run at once, 1 to 4095; 1 in a group, and where the policy keeps only the newest.
-    ///   - group: lets only so many of its actions run at once.
-    ///   - executor: where work begins that is not isolated.
-    ///   - describe: the text of a failure that a view may show.
-    ///   - work: called once for each execution, on the executor or where it is isolated, with the value that passed the
-    ///     test. What it throws fails the execution; `CancellationError` cancels it. Its task inherits nothing.
-    /// - Precondition: limits and policy fit: anything else stops the process with a sentence.
+    ///   - precondition: retained as long as the action.
+    ///   - policy: how a trigger that finds no free slot is treated.
+    ///   - limit: how many executions may run at once, 1 to 4095; 1 in a group, and if the policy keeps only the newest trigger.
+    ///   - group: limits how many of its actions run at once.
+    ///   - executor: where work that is not isolated begins.
+    ///   - describe: makes the text of a failure for a view to show.
+    ///   - work: called once for each execution, on the executor or in its isolation, with the value that passed the test. An
+    ///     error that it throws fails the execution; `CancellationError` cancels it. Its task inherits nothing.
+    /// - Precondition: limits and policy are compatible: otherwise the process stops with a message.
     public convenience init<Value>(
         _ name: String = "", when precondition: Precondition<Value>, policy: ActionPolicy = .reject,
         limit: Int = 1, group: ActionGroup? = nil, on executor: any TaskExecutor = Scheduler.shared,
@@ -79,10 +79,11 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     /// Creates an action whose work runs inside the trigger, on its thread: see
     /// ``init(_:when:policy:limit:group:on:describe:work:)``.
     ///
-    /// Earlier notices come first, unless another thread is telling them: a trigger waits for nobody.
+    /// Earlier notices are delivered first, unless another thread is delivering them: a trigger does not wait for other threads.
     ///
-    /// - Parameter work: triggered from within a notification of this action, it runs after that, in the same loop; triggered from
-    ///   within its own work, it may. Work that waits for room runs where that comes free.
+    /// - Parameter work: if triggered from within a notification of this action, it runs after that notification, in the same
+    ///   loop; if triggered from within its own work, it may do so, too. Work that waits for a slot runs on the thread that frees
+    ///   the slot.
     @inlinable
     public convenience init<Value>(
         _ name: String = "", when precondition: Precondition<Value>, policy: ActionPolicy = .reject,
@@ -126,14 +127,14 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         }
     }
 
-    /// Names it.
+    /// The identity of the action.
     public var id: ActionID { core.id }
 
     // MARK: Triggers
 
-    /// Runs it, and waits for the end. To cancel the calling task cancels the execution; the end is waited for all the same.
+    /// Runs the action and waits for the end. Cancelling the calling task cancels the execution; the call still waits for its end.
     ///
-    /// - Throws: that it was not let in, what the work threw, or that it was cancelled.
+    /// - Throws: an ``ActionError``: the trigger was not admitted, the work threw, or the execution was cancelled.
     public func callAsFunction(_ input: Input) async throws(ActionError) -> Output {
         let execution = trigger(input)
         _ = await withTaskCancellationHandler {
@@ -144,11 +145,12 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         return try await execution.value
     }
 
-    /// Runs it, if it may. Never throws, and never waits.
+    /// Runs the action if it may run. Never throws, and never waits.
     ///
-    /// - Returns: what becomes of it. What is refused has its outcome when the call returns; ``Execution/outcome`` comes behind
-    ///   the event all the same, which another thread, or a notification that calls this, may have to tell first.
-    /// - Complexity: O(1), and what its observers in place take.
+    /// - Returns: the execution. A refused trigger has its outcome when the call returns. Awaiting ``Execution/outcome`` still
+    ///   waits until the event is delivered, which may be done by another thread, or only after the notification that makes this
+    ///   call.
+    /// - Complexity: O(1), plus the time of observers in place.
     @inlinable @discardableResult public func trigger(_ input: Input) -> Execution<Output> {
         if let execution = direct(input) { return execution }
         return Execution(.trigger(fire(input)))
@@ -156,7 +158,7 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
 
     @usableFromInline func fire(_ input: Input) -> Trigger { inlet.fire(input) }
 
-    /// Has a trigger go the long way whose precondition held, and was read.
+    /// Fires a trigger on the slow path, with the value of the precondition that was already read.
     @usableFromInline static func fire<Value>(
         _ core: ActionCore, _ definition: Definition<Input, Value, Output>, _ input: Input, bound value: Value
     ) -> Execution<Output> {
@@ -165,7 +167,7 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         return Execution(.trigger(trigger))
     }
 
-    /// Triggers with each element, until the sequence ends or the subscription does. Results and errors are observed as
+    /// Triggers the action with each element, until the sequence or the subscription ends. Results and errors are observed as
     /// events.
     public func triggers<S: AsyncSequence & Sendable>(from inputs: S) -> Subscription
     where S.Element == Input {
@@ -173,46 +175,48 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         let task = Task {
             do {
                 for try await input in inputs {
-                    // A sequence may have elements left for who is cancelled.
+                    // A sequence may still deliver elements after cancellation.
                     if Task.isCancelled { return }
                     _ = inlet.fire(input)
                 }
             } catch {
-                // The sequence has ended; what it threw is nothing that this action did.
+                // The sequence has ended; its error does not concern this action.
             }
         }
         return Subscription { task.cancel() }
     }
 
-    /// Cancels all that wait, and asks all that run to end.
+    /// Cancels all waiting executions, and asks all running ones to end.
     public func cancelAll() { core.cancelAll() }
 
-    /// How many may run at once from now on. To raise it starts what waits; to lower it stops nobody.
+    /// Sets how many executions may run at once. Raising the limit starts waiting executions; a lowered limit takes effect as
+    /// running executions end.
     ///
-    /// - Precondition: 1 to 4095, in no group, and 1 where the policy keeps only the newest: anything else stops the process.
+    /// - Precondition: the limit is 1 to 4095, and 1 if the policy keeps only the newest trigger; the action is in no group.
+    ///   Otherwise the process stops.
     public func setLimit(_ limit: Int) { core.setLimit(limit) }
 
     // MARK: Observing
 
-    /// The state now: all of it of one moment. Takes no lock.
+    /// The current state, a consistent snapshot. Takes no lock.
     public var snapshot: ActionSnapshot { core.snapshot }
 
-    /// Calls `body` with the snapshot now, and then with each later one, in order.
+    /// Calls `body` with the current snapshot, and then with each later one, in order.
     public func observeSnapshots(
         on delivery: Delivery = .inline, _ body: @escaping @Sendable (ActionSnapshot) -> Void
     ) -> Subscription {
         core.observeSnapshots(on: delivery, body)
     }
 
-    /// Calls `body` with each event from now on, also of executions that have begun before.
+    /// Calls `body` with each event from now on, including those of executions that have already begun.
     public func observeEvents(
         on delivery: Delivery = .inline, _ body: @escaping @Sendable (ActionEvent<Output>) -> Void
     ) -> Subscription {
         core.observeEvents(on: delivery, body)
     }
 
-    /// Each event from now on; ends when the action, its facades and bindings are gone, and the executions that ran elsewhere or
-    /// waited. All are kept until they are read.
+    /// Each event from now on. The stream ends when the action, its facades and bindings, and its executions that ran elsewhere or
+    /// waited are deallocated. All events are buffered until they are read.
     public var events: AsyncStream<ActionEvent<Output>> {
         AsyncStream { continuation in
             let subscription = core.observeEvents(on: .inline, onEnd: { continuation.finish() }) {
@@ -228,9 +232,9 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
 }
 
 extension Action where Input == Void {
-    /// Runs it, and waits for the end: see ``callAsFunction(_:)``.
+    /// Runs the action and waits for the end: see ``callAsFunction(_:)``.
     public func callAsFunction() async throws(ActionError) -> Output { try await callAsFunction(()) }
 
-    /// Runs it, if it may: see ``trigger(_:)``.
+    /// Runs the action if it may run: see ``trigger(_:)``.
     @discardableResult public func trigger() -> Execution<Output> { trigger(()) }
 }

@@ -1,31 +1,31 @@
-// ActionFacade.swift - the view's side of an action: whether it may be triggered, whether it runs, what went wrong.
+// ActionFacade.swift - the view's side of an action: whether it may be triggered, whether it is running, and its failures.
 
 public import Runs
 
-/// The view's side of an action: it is told on the main actor, unless it says where, while the owner's side is told in place.
-/// It gives no results, and changes neither policy nor limit; what it cancels, when it unbinds
-/// and is asked to, is what it has triggered itself.
+/// The view's side of an action. Its observers are notified on the main actor unless they name a place; the owner's are notified
+/// in place. The facade provides no results, and changes neither policy nor limit. The only executions that it can cancel are
+/// those triggered through one of its bindings, on unbinding, if the options say so.
 public struct ActionFacade<Input: Sendable>: Sendable {
     let inlet: Inlet<Input>
     private var core: ActionCore { inlet.core }
 
-    /// The state now.
+    /// The current state.
     public var snapshot: ActionSnapshot { core.snapshot }
-    /// Whether a trigger would be let in now.
+    /// Whether a trigger would be admitted now.
     public var isEnabled: Bool { snapshot.isEnabled }
-    /// Whether anything runs now.
+    /// Whether any execution is running now.
     public var isExecuting: Bool { snapshot.isExecuting }
 
-    /// Runs the action, if it may.
+    /// Runs the action if it may run.
     public func trigger(_ input: Input) { _ = inlet.fire(input) }
 
-    /// Calls `body` on the main actor with the snapshot now, and then with each later one, in order; at once, when the calling
-    /// code is there.
+    /// Calls `body` on the main actor with the current snapshot, and then with each later one, in order; the first time at once,
+    /// if the caller is on the main actor.
     public func observeSnapshots(_ body: @escaping @MainActor (ActionSnapshot) -> Void) -> Subscription {
         observeSnapshots(on: .main, Self.onMain(body))
     }
 
-    /// Calls `body` with the snapshot now, and then with each later one, in order.
+    /// Calls `body` with the current snapshot, and then with each later one, in order.
     public func observeSnapshots(
         on delivery: Delivery, _ body: @escaping @Sendable (ActionSnapshot) -> Void
     ) -> Subscription {
@@ -44,31 +44,33 @@ public struct ActionFacade<Input: Sendable>: Sendable {
         core.observeFailures(on: delivery, body)
     }
 
-    /// Calls `body` on the main actor for each trigger from now on that was not let in, or lost its place in the line: no failure.
+    /// Calls `body` on the main actor for each trigger from now on that is not admitted, or loses its place in the line. This is
+    /// not a failure.
     public func observeRejections(_ body: @escaping @MainActor (DisabledReason) -> Void) -> Subscription {
         observeRejections(on: .main, Self.onMain(body))
     }
 
-    /// Calls `body` for each trigger from now on that was not let in, or lost its place in the line: no failure.
+    /// Calls `body` for each trigger from now on that is not admitted, or loses its place in the line. This is not a failure.
     public func observeRejections(
         on delivery: Delivery, _ body: @escaping @Sendable (DisabledReason) -> Void
     ) -> Subscription {
         core.observeRejections(on: delivery, body)
     }
 
-    /// For a delivery on the main actor.
+    /// Adapts `body` for delivery on the main actor.
     private static func onMain<Value: Sendable>(_ body: @escaping @MainActor (Value) -> Void)
         -> @Sendable (Value) -> Void
     {
         { value in MainActor.assumeIsolated { body(value) } }
     }
 
-    /// Ties a control to the action: it triggers it, and is enabled while it may.
+    /// Binds a control to the action: the control triggers the action, and is enabled while a trigger would be admitted.
     ///
-    /// A binding that the control has is ended. The control is held weakly.
+    /// An existing binding of the control is ended. The control is held weakly.
     ///
-    /// - Parameter input: what the action is given for what the control gives.
-    /// - Returns: ends the binding, when it is unbound or released, or when the control goes, or gets another `onTrigger`.
+    /// - Parameter input: converts the control's input to the action's.
+    /// - Returns: the binding, which ends when it is unbound or released, or when the control is deallocated or gets another
+    ///   `onTrigger`.
     @MainActor public func bind<Control: Binding>(
         to control: Control, options: BindingOptions = .init(),
         input: @escaping @MainActor (Control.Input) -> Input
@@ -76,7 +78,7 @@ public struct ActionFacade<Input: Sendable>: Sendable {
         ActionBinding(control, inlet, options, input)
     }
 
-    /// Ties a control to the action: see ``bind(to:options:input:)``.
+    /// Binds a control to the action: see ``bind(to:options:input:)``.
     @MainActor public func bind<Control: Binding>(to control: Control, options: BindingOptions = .init())
         -> ActionBinding where Control.Input == Input
     {
@@ -85,6 +87,6 @@ public struct ActionFacade<Input: Sendable>: Sendable {
 }
 
 extension ActionFacade where Input == Void {
-    /// Runs the action, if it may.
+    /// Runs the action if it may run.
     public func trigger() { trigger(()) }
 }

@@ -2,17 +2,19 @@
 
 import CompositeOperationsBasics
 
-/// Actions of which only so many run at once; each of them runs once at a time.
+/// A limit on how many of a set of actions run at once; each action runs once at a time.
 ///
-/// The policy of its actions is ``ActionPolicy/reject``. The group lives as long as one of them.
+/// The policy of its actions is ``ActionPolicy/reject``. The group lives as long as one of its
+/// actions.
 public final class ActionGroup: Sendable {
     let gate: Gate
     private let instance = Instance(.groups)
 
-    /// Creates a group without actions; an action names it when it is created.
+    /// Creates a group without actions; an action joins it on creation.
     ///
-    /// - Parameter limit: how many of its actions may run at once.
-    /// - Precondition: 1 to 255, and at most 16 actions at a time: anything else stops the process.
+    /// - Parameter limit: how many of the actions may run at once.
+    /// - Precondition: the limit is 1 to 255, and at most 16 actions exist at a time: otherwise the
+    ///   process stops.
     public init(limit: Int = 1) {
         demand(
             (1...GroupWord.mostLimit).contains(limit),
@@ -20,6 +22,6 @@ public final class ActionGroup: Sendable {
         gate = Gate(bits: GroupWord(limit: limit).bits)
     }
 
-    /// How many of its actions run now.
+    /// How many of the actions are running now.
     public var running: Int { GroupWord(bits: gate.bits).running }
 }

@@ -1,26 +1,27 @@
-// ActionPolicy.swift - what becomes of a trigger, in words.
+// ActionPolicy.swift - how triggers are treated, and the errors and events of an action.
 
 public import Runs
 
-/// How an action treats a trigger that finds no room.
+/// How an action treats a trigger that finds no free slot.
 public enum ActionPolicy: Hashable, Sendable {
     /// The trigger is refused: ``DisabledReason/busy``.
     case reject
-    /// The trigger waits, first come first served; beyond so many it is refused: ``DisabledReason/queueFull``.
+    /// The trigger waits, first come first served; if this many already wait, it is refused:
+    /// ``DisabledReason/queueFull``.
     case queue(Int)
-    /// The running execution is cancelled, and the newest trigger runs when that has really ended.
+    /// The running execution is cancelled, and the newest trigger runs once that execution has actually ended.
     case switchToLatest
-    /// The running execution goes on, and the newest trigger runs after it.
+    /// The running execution continues, and the newest trigger runs after it.
     case coalesce
 }
 
-/// Why a trigger was not let in, or not for long.
+/// Why a trigger was not admitted, or lost its place in the line.
 public enum DisabledReason: Hashable, Sendable, CustomStringConvertible {
     /// The precondition does not hold.
     case precondition
-    /// As many run as may.
+    /// The maximum number of executions is running.
     case busy
-    /// As many wait as may.
+    /// The maximum number of triggers is waiting.
     case queueFull
     /// A later trigger took its place in the line.
     case superseded
@@ -35,7 +36,7 @@ public enum DisabledReason: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// nil where the trigger was let in, and cancelled later.
+    /// nil if the trigger was admitted, and cancelled later.
     init?(_ kind: CancelReason.Kind) {
         switch kind {
         case .precondition: self = .precondition
@@ -46,7 +47,7 @@ public enum DisabledReason: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// As an outcome says it.
+    /// The corresponding kind in an outcome.
     var kind: CancelReason.Kind {
         switch self {
         case .precondition: .precondition
@@ -57,22 +58,22 @@ public enum DisabledReason: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Names an action: for logs and errors.
+/// The identity of an action, for logs and errors.
 public struct ActionID: Hashable, Sendable, CustomStringConvertible {
     let number: UInt64
-    /// The name that its owner gave it.
+    /// The name given by the owner.
     public let name: String
 
-    /// The name, and a number that no other action of the process has.
+    /// The name, and a number that is unique in the process.
     public var description: String { name.isEmpty ? "action #\(number)" : "'\(name)' #\(number)" }
 }
 
-/// Names one trigger of any action. Those of a process are in the order in which they were made.
+/// Identifies one trigger of any action. IDs are ordered by creation within the process.
 public typealias ExecutionID = RunID
 
-/// The errors of a direct call.
+/// The errors of a direct call to an action.
 public enum ActionError: Error {
-    /// The call was not let in, or lost its place in the line.
+    /// The call was not admitted, or lost its place in the line.
     case disabled(DisabledReason, action: ActionID)
     /// The work threw this.
     case failed(any Error)
@@ -82,29 +83,29 @@ public enum ActionError: Error {
 
 /// An event of an action, for its owner.
 public enum ActionEvent<Output: Sendable>: Sendable {
-    /// The trigger was let in; its work begins now.
+    /// The trigger was admitted; its work begins now.
     case started(ExecutionID)
     /// The work yielded a value, or returned it.
     case value(ExecutionID, Output)
-    /// The work returned. The last event of an execution, as the next three are.
+    /// The work returned. Like the next three, this is the last event of an execution.
     case finished(ExecutionID)
     /// The work threw.
     case failed(ExecutionID, any Error)
-    /// Cancelled: before the work began, or by it.
+    /// Cancelled before the work began, or by the work.
     case cancelled(ExecutionID)
-    /// The trigger was not let in, or lost its place in the line.
+    /// The trigger was not admitted, or lost its place in the line.
     case rejected(ExecutionID, DisabledReason)
 }
 
-/// A failure as a view may show it.
+/// A failure for a view to show.
 public struct ActionFailure: Sendable {
-    /// Which execution failed.
+    /// The execution that failed.
     public let execution: ExecutionID
-    /// The text that the action's owner made of the error.
+    /// The text for the error, made by the action's owner.
     public let message: String
     /// The error that the work threw.
     public let error: any Error
 }
 
-/// The text of an error, as `String(describing:)` makes it.
+/// The text of an error, made by `String(describing:)`.
 public func plainDescription(_ error: any Error) -> String { String(describing: error) }

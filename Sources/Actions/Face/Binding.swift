@@ -5,15 +5,15 @@ internal import Runs
 
 /// A control that an action can be bound to.
 @MainActor public protocol Binding: AnyObject, Sendable {
-    /// The input that it gives when it is activated.
+    /// The input that the control provides when it is activated.
     associatedtype Input: Sendable
-    /// To be called when it is activated.
+    /// Called by the control when it is activated.
     var onTrigger: (@MainActor (Input) -> Void)? { get set }
-    /// Whether it can be activated now.
+    /// Called with whether the control can be activated now.
     func setEnabled(_ isEnabled: Bool)
-    /// Whether the action runs. The default does nothing.
+    /// Called with whether the action is running. The default does nothing.
     func setExecuting(_ isExecuting: Bool)
-    /// Shows a failure: where ``BindingOptions/presentsFailures`` says so. The default does nothing.
+    /// Shows a failure; called if ``BindingOptions/presentsFailures`` is set. The default does nothing.
     func present(_ failure: ActionFailure)
 }
 
@@ -24,29 +24,30 @@ extension Binding {
     public func present(_ failure: ActionFailure) {}
 }
 
-/// How a control is tied to an action.
+/// How a control is bound to an action.
 public struct BindingOptions: Sendable {
-    /// Whether the control is told of failures.
+    /// Whether the control is notified of failures.
     public var presentsFailures = false
-    /// Whether executions that this control has triggered are cancelled with the binding.
+    /// Whether executions triggered by this control are cancelled when the binding ends.
     public var cancelsOnUnbind = false
-    /// Whether the control is enabled after the binding; nil: as it was, and so it stays when it gets another `onTrigger`.
+    /// Whether the control is enabled after the binding ends; nil leaves it unchanged, and so does assigning another
+    /// `onTrigger` to the control.
     public var enabledAfterUnbind: Bool?
 
     /// Creates the defaults.
     public init() {}
 }
 
-/// A control that is tied to an action, until this is released or told to unbind.
+/// The binding of a control to an action, until it is released or unbound.
 @MainActor public final class ActionBinding {
-    /// The bindings of all controls, weakly: a control has one at a time. Entries go with their bindings.
+    /// The bindings of all controls, held weakly: a control has one at a time. An entry is removed when its binding ends.
     private static var current: [ObjectIdentifier: WeakBinding] = [:]
 
     private struct WeakBinding {
         weak var binding: ActionBinding?
-        /// Says which it is, also while that is on its way to the main actor to be deinitialized.
-        /// A number, no reference or `ObjectIdentifier`: an optional struct of a weak reference and one of those is laid out
-        /// wrongly by Swift 6.3.1, and reading it is a segmentation fault.
+        /// Identifies the binding, even while it is waiting to be deinitialized on the main actor. A number, not a reference
+        /// or an `ObjectIdentifier`: Swift 6.3.1 lays out an optional struct of a weak reference and one of those wrongly,
+        /// so that reading it is a segmentation fault.
         let number: Int
     }
 
@@ -56,7 +57,7 @@ public struct BindingOptions: Sendable {
     private let control: ObjectIdentifier
     private var subscriptions: [Subscription] = []
     private var triggers: [Trigger] = []
-    /// Takes the control out; nil: it was.
+    /// Releases the control; nil if that was already done.
     private var release: (@MainActor () -> Void)?
     private let instance = Instance(.bindings)
 
@@ -67,7 +68,7 @@ public struct BindingOptions: Sendable {
         self.control = ObjectIdentifier(control)
         Self.last += 1
         number = Self.last
-        // That of a control which was here before and is gone holds nothing of this one.
+        // A stale entry of a deallocated control with the same identifier does not affect this one.
         Self.current[self.control]?.binding?.unbind()
         Self.current[self.control] = WeakBinding(binding: self, number: number)
         release = { [weak control] in
@@ -79,15 +80,15 @@ public struct BindingOptions: Sendable {
             withExtendedLifetime(tether) {}
             let trigger = inlet.fire(input(given))
             guard options.cancelsOnUnbind else { return }
-            // Code that was told of the trigger may have ended the binding.
+            // An observer of the trigger may have ended the binding.
             if let self, self.release != nil { self.keep(trigger) } else { trigger.cancel() }
         }
-        // At once, also where the first notification has to wait for others.
+        // Set at once, even if the first notification has to wait behind others.
         let core = inlet.core
         let snapshot = core.snapshot
         control.setEnabled(snapshot.isEnabled)
         control.setExecuting(snapshot.isExecuting)
-        guard release != nil else { return }  // the control has another one already
+        guard release != nil else { return }  // the control already has another binding
         subscriptions.append(
             core.observeSnapshots(on: .main) { [weak self, weak control] snapshot in
                 MainActor.assumeIsolated {
@@ -112,10 +113,11 @@ public struct BindingOptions: Sendable {
         triggers.append(trigger)
     }
 
-    /// Ends the binding: the control triggers nothing, and is told nothing any more. Once; later it does nothing.
+    /// Ends the binding: the control no longer triggers the action or receives notifications. Further calls have no effect.
     public func unbind() { end(leavingControl: false) }
 
-    /// - Parameter leavesControl: it is going, or somebody else has given it what to call: nothing of it is touched.
+    /// - Parameter leavesControl: the control is being deallocated, or has been given another closure, and is left
+    ///   unchanged.
     fileprivate func end(leavingControl leavesControl: Bool) {
         guard let release else { return }
         self.release = nil
@@ -131,7 +133,7 @@ public struct BindingOptions: Sendable {
     }
 }
 
-/// The control's hold on its binding: when the control goes, or gets another closure to call, this goes, too.
+/// The control's link to its binding: released when the control is deallocated or gets another closure.
 @MainActor private final class Tether {
     private weak let binding: ActionBinding?
     init(_ binding: ActionBinding) { self.binding = binding }

@@ -1,15 +1,15 @@
-// Execution.swift - a handle of one trigger, for who has made it and for its work.
+// Execution.swift - a handle of one trigger, for the caller and for the work.
 
 public import Runs
 import Synchronization
 
 /// One attempt to run an action.
 ///
-/// To drop it changes nothing; ``Diagnostics`` tells then of a failure that nobody has read or heard of.
+/// Releasing it has no effect on the execution; ``Diagnostics`` then reports a failure that was neither read nor observed.
 public struct Execution<Output: Sendable>: Sendable {
     @usableFromInline enum Form: Sendable {
         case trigger(Trigger)
-        // When the trigger returned, it had ended, or was not let in: see ActionCore+Direct.
+        // The execution had ended, or was refused, when the trigger returned: see ActionCore+Direct.
         case ended(ExecutionID, Outcome<Output>)
         case refused(ActionName, ExecutionID, CancelReason.Kind)
         case failed(SeenWhenRead)
@@ -19,7 +19,7 @@ public struct Execution<Output: Sendable>: Sendable {
 
     @inlinable init(_ form: Form) { self.form = form }
 
-    /// The action that did not let this in, or may not have.
+    /// The action that refused this, or may have.
     private var action: ActionID? {
         switch form {
         case .trigger(let trigger): trigger.core.id
@@ -28,7 +28,7 @@ public struct Execution<Output: Sendable>: Sendable {
         }
     }
 
-    /// Names it.
+    /// The identity of the execution.
     public var id: ExecutionID {
         switch form {
         case .trigger(let trigger): trigger.id
@@ -37,7 +37,7 @@ public struct Execution<Output: Sendable>: Sendable {
         }
     }
 
-    /// How it ended; nil before. Observers may be told of it later.
+    /// How the execution ended; nil before the end. Observers may be notified later.
     @inlinable public var result: Outcome<Output>? {
         switch form {
         case .trigger(let trigger): Self.end(of: trigger)
@@ -49,7 +49,8 @@ public struct Execution<Output: Sendable>: Sendable {
 
     @usableFromInline static func end(of trigger: Trigger) -> Outcome<Output>? { trigger.end?.typed() }
 
-    /// How it ends, when observers in place have been told. To cancel the task that waits changes nothing: see ``cancel()``.
+    /// How the execution ends; returns after observers in place have been notified. Cancelling the waiting task has no effect: see
+    /// ``cancel()``.
     public var outcome: Outcome<Output> {
         get async {
             if case .trigger(let trigger) = form { await trigger.untilTold() }
@@ -58,9 +59,9 @@ public struct Execution<Output: Sendable>: Sendable {
         }
     }
 
-    /// Its value; waits as ``outcome`` does.
+    /// The value of the execution; waits as ``outcome`` does.
     ///
-    /// Throws that it was not let in, what the work threw, or that it was cancelled.
+    /// Throws an ``ActionError``: the trigger was not admitted, the work threw, or the execution was cancelled.
     public var value: Output {
         get async throws(ActionError) {
             switch await outcome {
@@ -73,10 +74,10 @@ public struct Execution<Output: Sendable>: Sendable {
         }
     }
 
-    /// Takes it out of the line, when it waits: its work never runs. Asks it to end, when it runs: its slot is free when it
-    /// has really ended.
+    /// Cancels the execution. If it waits, it is removed from the line, and its work never runs. If it runs, it is asked to end;
+    /// its slot is free once it has actually ended.
     ///
-    /// - Returns: false when it has ended already.
+    /// - Returns: false if the execution has already ended.
     @discardableResult
     public func cancel() -> Bool {
         switch form {
@@ -86,27 +87,27 @@ public struct Execution<Output: Sendable>: Sendable {
     }
 }
 
-/// The execution, as its work sees it.
+/// The work's view of its execution.
 public struct ExecutionContext<Output: Sendable>: Sendable {
     let trigger: Trigger
 
-    /// Names the execution.
+    /// The identity of the execution.
     public var id: ExecutionID { trigger.id }
 
-    /// Whether somebody asked it to end.
+    /// Whether cancellation was requested.
     public var isCancelled: Bool { trigger.isCancelled }
 
-    /// Tells a value before the result. After the end it does nothing.
+    /// Reports a value before the result. No effect after the end.
     public func yield(_ value: Output) { trigger.core.yield(value, of: trigger) }
 }
 
 extension Outcome {
-    /// The same, for code that does not know the type.
+    /// The same outcome, for code that does not know the type.
     @usableFromInline var untyped: Outcome<any Sendable> { map { $0 } }
 }
 
 extension Outcome<any Sendable> {
-    /// The same, for code that knows the type: that of the trigger.
+    /// The same outcome, for code that knows the type, which is that of the trigger.
     func typed<Value>(as type: Value.Type = Value.self) -> Outcome<Value> { map { $0 as! Value } }
 }
 
@@ -123,7 +124,8 @@ extension ActionEvent<any Sendable> {
     }
 }
 
-/// A failure that was there when the trigger returned, told when the last copy of the execution goes, unless somebody has read it.
+/// A failure known when the trigger returned. Reported when the last copy of the execution is released, unless the failure was
+/// read.
 @usableFromInline final class SeenWhenRead: Sendable {
     let id: ExecutionID
     private let unseen: UnseenFailure
@@ -136,7 +138,7 @@ extension ActionEvent<any Sendable> {
     }
 }
 
-/// Names an action, to whoever has nothing else of it.
+/// The identity of an action, for executions that outlive it.
 @usableFromInline final class ActionName: Sendable {
     let id: ActionID
     init(_ id: ActionID) { self.id = id }

@@ -1,30 +1,31 @@
-// ActionCore+Direct.swift - work that is called in its trigger, while nobody is told anything: no trigger, no notices.
+// ActionCore+Direct.swift - inline work without observers: no trigger object, no notices.
 //
 // Invariants:
-//   I1  whoever is in holds the mailbox in place, which was empty: so the work runs after all that was told before, and what is
-//       triggered meanwhile from anywhere begins after it (ActionCore+Triggers, I4).
-//   I2  that nobody watches is seen in the section that lets it in, or, of one that is refused by its precondition, after that was
-//       read; whoever comes to watch later is told of the end, in the section that lets it out.
+//   I1  a direct execution holds the mailbox in place, which was empty. So the work runs after all earlier notices, and whatever
+//       is triggered in the meantime, by any thread, begins after it (ActionCore+Triggers, I4).
+//   I2  the absence of observers is checked in the critical section that admits the execution, or, if its precondition refuses it,
+//       after the precondition was read. An observer that registers later is notified of the end, in the section that releases the
+//       slot.
 
 internal import Runs
 
-/// The answer to a trigger that was tried directly.
+/// The result of an attempt at direct execution.
 @usableFromInline enum DirectEntry {
-    /// The trigger is in: the caller calls the work, and then ``ActionCore/leave(_:)``.
+    /// The execution is admitted: the caller calls the work, and then ``ActionCore/leave(_:)``.
     case isIn
     case refused(CancelReason.Kind)
-    /// The trigger has to go the long way.
+    /// The trigger must take the slow path.
     case isNotDirect
 }
 
 extension ActionCore {
-    /// Whether a trigger may be tried directly, in no group. A hint.
+    /// Whether direct execution may be attempted, for an action in no group. A hint.
     @usableFromInline var isDirect: Bool { isUnwatched }
 
-    /// A name for an execution without a trigger.
+    /// An ID for an execution without a trigger.
     @usableFromInline static func nextID() -> RunID { .next() }
 
-    /// Lets one in whose precondition held.
+    /// Admits an execution whose precondition held.
     @usableFromInline func enter() -> DirectEntry {
         guard inline.claimEmpty() else { return .isNotDirect }
         let entry = gate.transition(ofOnly: self) { bits -> DirectEntry in
@@ -45,10 +46,10 @@ extension ActionCore {
         return entry
     }
 
-    /// Lets it out.
+    /// Ends a direct execution.
     ///
-    /// - Parameter end: which execution has ended, and how; called when somebody has come to watch.
-    /// - Returns: whether it was asked to end.
+    /// - Parameter end: returns which execution has ended, and how; called if there is an observer by now.
+    /// - Returns: whether cancellation was requested.
     @usableFromInline func leave(_ end: () -> (RunID, Outcome<any Sendable>)) -> Bool {
         let (isWatched, isAsked) = gate.transition(ofOnly: self) {
             self.end(ofOnly: &$0)
@@ -67,9 +68,9 @@ extension ActionCore {
         return isAsked
     }
 
-    /// Lets one out that has failed.
+    /// Ends a direct execution that failed.
     ///
-    /// - Returns: what tells of that when it goes; nil: observers do, or nobody listens.
+    /// - Returns: an object that reports the failure when released; nil if observers are notified, or diagnostics are off.
     @usableFromInline @inline(never) func leave(failing error: any Error, _ id: RunID) -> SeenWhenRead? {
         var isHeard = false
         _ = leave {

@@ -1,22 +1,22 @@
-// ActionCore+Triggers.swift - the triggers of an action: who is let in, who waits, how each ends.
+// ActionCore+Triggers.swift - the triggers of an action: which are admitted, which wait, how each ends.
 //
 // Invariants:
-//   I1  each trigger is one of: refused, waiting, running; it is settled once, as the last thing that is told of it.
-//   I2  `line` has as many as the word says wait, and `running` as many as it says run, but for one that is in directly.
-//       A trigger that has a slot and waits for its precondition to be read again is in `running`.
-//   I3  the work of a trigger is called at most once, and, unless I5 is the reason, after its `started` was told in place.
-//   I4  what is given a slot that it has waited for begins as an item of the mailbox in place, appended with the slot: so
-//       those that wait begin in their order, and what observers have to say afterwards does not hold them up.
-//   I5  work that is called in its trigger, and was let in at once, is called there: after what was told before, if the trigger
-//       can deliver that, and at once, if another thread is about to. A trigger neither waits for others nor leaves its work
-//       to them. Only what is triggered from within a notification or the work of this action, while its thread delivers, is left
-//       to the loop around it.
+//   I1  each trigger is one of: refused, waiting, running; it is settled once, after its last notice.
+//   I2  the sizes of `line` and `running` equal the counts of waiting and running in the word, except that a direct execution
+//       counts as running. A trigger that has a slot and waits for its precondition to be read again is in `running`.
+//   I3  the work of a trigger is called at most once, and, with the exception in I5, after its `started` was delivered in place.
+//   I4  a waiting trigger that gets a slot begins as an item of the mailbox in place, appended together with the slot. So waiting
+//       triggers begin in order, and later notices do not delay them.
+//   I5  inline work that is admitted at once is called in its trigger: after earlier notices, if the trigger can deliver them,
+//       and immediately, if another thread is delivering. A trigger neither waits for other threads nor leaves its work to them.
+//       Only a trigger from within a notification or the work of this action, on the delivering thread, leaves its work to the
+//       enclosing loop.
 
 @_spi(Faces) import CompositeOperationsBasics
 internal import Runs
 
 extension ActionCore {
-    /// Lets it in, if it may.
+    /// Admits the trigger if it may run.
     func fire(_ trigger: Trigger) {
         let holds = trigger.bind()
         var deliverer: Mailbox.Deliverer?
@@ -66,7 +66,7 @@ extension ActionCore {
         append(.started(trigger.id))
     }
 
-    /// Its work has ended.
+    /// Ends a trigger whose work has ended.
     func end(_ trigger: Trigger, _ outcome: Outcome<any Sendable>) {
         gate.transition(of: self) {
             end(&$0)
@@ -78,14 +78,14 @@ extension ActionCore {
         deliver()
     }
 
-    /// Under the gate's lock: the first that waits has a slot now. It begins in the mailbox (I4).
+    /// Gives the slot to the first waiting trigger, which begins in the mailbox (I4). Under the gate's lock.
     func appendNext() {
         guard let next = line.popFirst() else { return }
         running[next.id] = next
         inline.append(Turn(trigger: next))
     }
 
-    /// Begins what has waited, unless its precondition does not hold any more: then the slot is the next one's.
+    /// Begins a trigger that has waited. If its precondition no longer holds, the slot passes to the next one.
     fileprivate func begin(_ trigger: Trigger) {
         if trigger.bind() {
             gate.withLock { _ in
@@ -100,7 +100,7 @@ extension ActionCore {
 
     // MARK: Cancelling, limits, values
 
-    /// - Returns: whether it waited, and does not any more.
+    /// - Returns: whether the trigger was in the line and has been removed.
     func leaveLine(_ trigger: Trigger) -> Bool {
         let hasLeft = gate.transition(of: self) { bits in
             guard line.remove(where: { $0 === trigger }) != nil else { return false }
@@ -154,14 +154,14 @@ extension ActionCore {
 
     // MARK: Events
 
-    /// The last that is told of a trigger, and then its outcome. Under the gate's lock.
+    /// Latches the outcome of a trigger, and appends its last notices and its settlement. Under the gate's lock.
     private func appendEnd(_ trigger: Trigger, _ outcome: Outcome<any Sendable>) {
         trigger.latch(outcome, unseen(outcome, of: trigger.id))
         appendEnd(trigger.id, outcome)
         inline.append(Settlement(trigger: trigger))
     }
 
-    /// - Returns: what tells of a failure that no observer hears of. Under the gate's lock.
+    /// - Returns: the report of a failure that has no observer. Under the gate's lock.
     private func unseen(_ outcome: Outcome<any Sendable>, of id: ExecutionID) -> UnseenFailure? {
         guard outcome.isFailed, Diagnostics.areHeard, !tellsFailures, let error = outcome.error else {
             return nil
@@ -173,7 +173,7 @@ extension ActionCore {
         UnseenFailure(error) { [name] in "execution \(id) of \(name.id)" }
     }
 
-    /// Tells observers of an end. Under the gate's lock.
+    /// Appends the notices of an end. Under the gate's lock.
     func appendEnd(_ id: ExecutionID, _ outcome: Outcome<any Sendable>) {
         if isUnwatched { return }
         switch outcome {
@@ -200,7 +200,7 @@ extension ActionCore: Dependent {
 
 // MARK: What is delivered in place
 
-/// The work of a trigger that was let in.
+/// Runs the work of an admitted trigger.
 private struct Start: MailboxItem {
     let trigger: Trigger
     func deliver() -> WaitList.Woken? {
@@ -209,7 +209,7 @@ private struct Start: MailboxItem {
     }
 }
 
-/// A trigger that has waited has a slot.
+/// Begins a trigger that has waited and now has a slot.
 private struct Turn: MailboxItem {
     let trigger: Trigger
     func deliver() -> WaitList.Woken? {
@@ -218,7 +218,7 @@ private struct Turn: MailboxItem {
     }
 }
 
-/// All has been told of a trigger.
+/// Settles a trigger after all its notices.
 private struct Settlement: MailboxItem {
     let trigger: Trigger
     func deliver() -> WaitList.Woken? { trigger.settle() }

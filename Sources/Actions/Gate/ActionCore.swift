@@ -1,5 +1,5 @@
-// ActionCore.swift - what an action, its facades, its bindings and its triggers share, whatever its types are: the gate,
-// the mailboxes, and who is told. Its triggers are in ActionCore+Triggers.swift.
+// ActionCore.swift - the part that an action, its facades, its bindings and its triggers share, independent of their types:
+// the gate, the mailboxes, and the observers. Triggers are handled in ActionCore+Triggers.swift.
 
 internal import CInspection
 @_spi(Faces) import CompositeOperationsBasics
@@ -7,33 +7,36 @@ internal import CInspection
 import Synchronization
 
 @usableFromInline final class ActionCore: @unchecked Sendable {
-    // Unchecked, and so is their exclusivity: the variables are used under the gate's lock alone, which is not recursive.
+    // Unchecked, and so is their exclusivity: the variables are accessed only under the gate's lock, which is not
+    // recursive.
 
-    /// An object, which an execution that has ended keeps instead of all this.
+    /// A separate object, so that an execution that has ended retains only this and not the core.
     @usableFromInline let name: ActionName
     var id: ActionID { name.id }
     let policy: ActionPolicy
     let gate: Gate
     let describe: @Sendable (any Error) -> String
-    /// Its place in the group's word; nil: the gate is its own.
+    /// The action's index in the group's word; nil if the action is in no group.
     private(set) var index: Int?
 
-    /// In place: also starts the work, so that this comes after what was told before, and never inside a notification.
+    /// The mailbox for delivery in place. Also starts the work, which therefore begins after earlier notices, and never
+    /// inside a notification.
     let inline: Mailbox
-    /// At other places; kept by their observers and while they deliver, so that a place is let go of with the last of them.
+    /// The mailboxes for other places. Retained by their observers and while they deliver, so that a place is released with
+    /// its last observer.
     @exclusivity(unchecked) private var others: [WeakMailbox] = []
     @exclusivity(unchecked) private var eventObservers = Registrations<Observer<ActionEvent<any Sendable>>>()
     @exclusivity(unchecked) private var snapshotObservers = Registrations<Observer<ActionSnapshot>>()
     @exclusivity(unchecked) private var failureObservers = Registrations<Observer<ActionFailure>>()
     @exclusivity(unchecked) private var rejectionObservers = Registrations<Observer<DisabledReason>>()
-    /// How many there are in the four lists. Changed under the gate's lock; what is read without it is a hint.
+    /// The number of entries in the four lists. Changed under the gate's lock; a value read without the lock is a hint.
     private let watchers = Atomic(0)
 
     @exclusivity(unchecked) var line = FIFO<Trigger>()
     @exclusivity(unchecked) var running: [ExecutionID: Trigger] = [:]
-    /// Whether one runs without a trigger, beside those; see ActionCore+Direct.
+    /// Whether an execution without a trigger is running, in addition to `running`; see ActionCore+Direct.
     @exclusivity(unchecked) var isInDirectly = false
-    /// Whether somebody asked that one to end.
+    /// Whether the cancellation of that execution was requested.
     @exclusivity(unchecked) var isAskedToEnd = false
 
     /// Whether the precondition holds now.
@@ -91,7 +94,7 @@ import Synchronization
     }
 
     deinit {
-        // Nobody can tell anything any more. Each of the mailboxes has its own order: the end comes last.
+        // No more notices can be appended. Each mailbox is ordered, so the end is delivered last.
         snapshotObservers.forEach { observer in observer.mailbox.append { observer.end() } }
         eventObservers.forEach { observer in observer.mailbox.append { observer.end() } }
         inline.deliver()
@@ -114,15 +117,15 @@ import Synchronization
         snapshotObservers.forEach { observer in observer.mailbox.append { observer.tell(snapshot) } }
     }
 
-    /// Whether nobody is told anything.
+    /// Whether there are no observers.
     var isUnwatched: Bool { watchers.load(ordering: .relaxed) == 0 }
 
-    /// Whether anybody is told of failures. Under the gate's lock.
+    /// Whether any observer is notified of failures. Under the gate's lock.
     var tellsFailures: Bool { !eventObservers.isEmpty || !failureObservers.isEmpty }
 
     /// Under no lock.
     func deliver() {
-        // The one in place is always there, and mostly the only one.
+        // The mailbox in place always exists, and is usually the only one.
         inline.deliver()
         let others = gate.withLock { _ in self.others.map(\.mailbox) }
         for other in others { other?.deliver() }
@@ -141,7 +144,7 @@ import Synchronization
         return word.admit(policy)
     }
 
-    /// - Returns: whether the slot passes to the first that waits.
+    /// - Returns: whether the slot passes to the first waiting trigger.
     func end(_ bits: inout UInt64) -> Bool {
         if let index {
             var word = GroupWord(bits: bits)
@@ -152,7 +155,7 @@ import Synchronization
         return end(ofOnly: &bits)
     }
 
-    /// Likewise, of an action in no group.
+    /// The same, for an action in no group.
     @inline(__always)
     func end(ofOnly bits: inout UInt64) -> Bool {
         var word = GateWord(bits: bits)
@@ -171,8 +174,8 @@ import Synchronization
         return word.setEnabled(isEnabled)
     }
 
-    /// Publishes what the precondition says, until both agree: whoever publishes reads again afterwards, so that of two who
-    /// do it at once the one that is late finds out.
+    /// Publishes the state of the precondition until the two agree: a thread that publishes reads the precondition again
+    /// afterwards, so that of two concurrent threads, the later one detects a stale value.
     func follow() {
         var isEnabled = holds()
         while true {
@@ -191,7 +194,7 @@ import Synchronization
 
     // MARK: Observers
 
-    /// - Parameter existing: those of `others` that are still there. Under the gate's lock.
+    /// - Parameter existing: the members of `others` that are still alive. Under the gate's lock.
     private func mailbox(for delivery: Delivery, _ existing: [Mailbox]) -> Mailbox {
         if delivery.place == .inline { return inline }
         if let mailbox = existing.first(where: { $0.delivery.place == delivery.place }) { return mailbox }
@@ -202,7 +205,7 @@ import Synchronization
 
     /// Adds an observer to one of the lists.
     ///
-    /// - Parameter first: what it is told at once. Under the gate's lock.
+    /// - Parameter first: the value with which it is notified at once. Called under the gate's lock.
     private func observe<Value: Sendable>(
         _ list: ReferenceWritableKeyPath<ActionCore, Registrations<Observer<Value>>>, on delivery: Delivery,
         onEnd: @escaping @Sendable () -> Void = {}, first: (UInt64) -> Value? = { _ in nil },

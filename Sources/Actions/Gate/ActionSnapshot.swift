@@ -1,18 +1,18 @@
-// ActionSnapshot.swift - what an action shows, and the word in which its gate keeps that.
+// ActionSnapshot.swift - the visible state of an action, and the word in which its gate keeps it.
 
-/// One read of an action's gate: its members never come from two different moments.
+/// One atomic read of an action's gate: its members never come from two different moments.
 public struct ActionSnapshot: Hashable, Sendable {
-    /// Whether a trigger would be let in: the precondition holds, and there is room.
+    /// Whether a trigger would be admitted: the precondition holds, and there is room.
     public var isEnabled: Bool
-    /// Whether anything runs.
+    /// Whether any execution is running.
     public var isExecuting: Bool
-    /// How many executions run: of the action, or, in a group, of all its actions.
+    /// How many executions are running: of the action, or, in a group, of all its actions.
     public var running: Int
     /// How many triggers wait for a slot.
     public var waiting: Int
     /// How many executions may run at once.
     public var limit: Int
-    /// Grows with every change of the gate, and begins again after 2²⁷ of them (2²⁴ in a group).
+    /// Incremented with every change of the gate; wraps around after 2²⁷ changes (2²⁴ in a group).
     public var generation: Int
 
     package init(
@@ -31,9 +31,9 @@ public struct ActionSnapshot: Hashable, Sendable {
 package enum Admission: Equatable, Sendable {
     /// The trigger runs.
     case start
-    /// The trigger waits, behind all that wait already.
+    /// The trigger waits behind all waiting triggers.
     case wait
-    /// The trigger waits in place of the one that waited, if any did.
+    /// The trigger waits in place of the one waiting trigger, if there is any.
     case replace
     case refuse(DisabledReason)
 }
@@ -96,7 +96,7 @@ package struct GateWord: Equatable, Sendable {
 
     // MARK: Transitions
 
-    /// - Returns: whether it is another state than before.
+    /// - Returns: whether the state changed.
     package mutating func setEnabled(_ isEnabled: Bool) -> Bool {
         guard self.isEnabled != isEnabled else { return false }
         self.isEnabled = isEnabled
@@ -104,7 +104,7 @@ package struct GateWord: Equatable, Sendable {
         return true
     }
 
-    /// A trigger whose precondition held when it was read.
+    /// Admits a trigger whose precondition held when it was read.
     package mutating func admit(_ policy: ActionPolicy) -> Admission {
         guard isEnabled else { return .refuse(.precondition) }
         let admission: Admission
@@ -127,9 +127,9 @@ package struct GateWord: Equatable, Sendable {
         return admission
     }
 
-    /// An execution has ended, or could not begin.
+    /// Notes that an execution has ended, or could not begin.
     ///
-    /// - Returns: whether its slot passes to the first that waits.
+    /// - Returns: whether its slot passes to the first waiting trigger.
     package mutating func end() -> Bool {
         step()
         if waiting > 0 && running <= limit {
@@ -140,13 +140,13 @@ package struct GateWord: Equatable, Sendable {
         return false
     }
 
-    /// A waiting execution has left the line.
+    /// Notes that a waiting execution has left the line.
     package mutating func leaveLine() {
         waiting -= 1
         step()
     }
 
-    /// - Returns: how many of those that wait are let in.
+    /// - Returns: how many waiting triggers are admitted.
     package mutating func setLimit(_ limit: Int) -> Int {
         self.limit = limit
         let count = max(0, min(waiting, limit - running))
@@ -185,7 +185,7 @@ package struct GroupWord: Equatable, Sendable {
             generation: Int(bits >> 40))
     }
 
-    /// - Returns: whether it is another state than before.
+    /// - Returns: whether the state changed.
     package mutating func setEnabled(_ isEnabled: Bool, _ index: Int) -> Bool {
         guard self.isEnabled(index) != isEnabled else { return false }
         bits ^= 1 << UInt64(index)

@@ -1,19 +1,19 @@
-// Gate.swift - the word that decides, and the lock of what changes with it.
+// Gate.swift - the word that decides, and the lock for everything that changes with it.
 //
 // Invariants:
-//   I1  the word changes under the lock alone, by a function of ActionSnapshot.swift, and is published in the same section:
-//       so that a reader, who takes no lock, sees one state and never two halves.
-//   I2  with each change all members are told in that section: their mailboxes have the snapshots in the order of the
-//       generations.
-//   I3  no code of a user's runs, and nothing of a user's is released, under the lock.
+//   I1  the word changes only under the lock, by a function of ActionSnapshot.swift, and is published in the same critical
+//       section. So a reader, which takes no lock, never sees a mixture of two states.
+//   I2  each change appends a snapshot for every member in that section, so the mailboxes contain the snapshots in the
+//       order of the generations.
+//   I3  no user code runs, and no user's object is released, under the lock.
 //
 // Orderings:
-//   P1  publish (release) -> read (acquire): who reads a state sees what led to it.
+//   P1  publish (release) -> read (acquire): a thread that reads a state sees everything that led to it.
 
 @_spi(Faces) internal import Runs
 import Synchronization
 
-/// Decides for one action, or for all of a group.
+/// Decides for one action, or for all actions of a group.
 final class Gate: Sendable {
     private struct WeakMember: Sendable { weak let core: ActionCore? }
 
@@ -30,10 +30,11 @@ final class Gate: Sendable {
         state = Guarded(State(bits: bits))
     }
 
-    /// The word now. Takes no lock.
+    /// The current word. Takes no lock.
     var bits: UInt64 { published.load(ordering: .acquiring) }
 
-    /// - Returns: its index, which may be that of a member that is gone; nil: `most` are there.
+    /// - Returns: the index of the action, possibly reused from a deallocated member; nil if there are already `most`
+    ///   members.
     func add(_ core: ActionCore, most: Int) -> Int? {
         let (index, members) = state.withLock { state -> (Int?, [ActionCore?]) in
             let members = state.members.map(\.core)
@@ -42,7 +43,8 @@ final class Gate: Sendable {
             if index == members.count {
                 state.members.append(WeakMember(core: core))
             } else {
-                // Nothing of the one before runs, as that would keep it; the new one publishes its own precondition.
+                // No execution of the former member is running, as that would retain it; the new member publishes its own
+                // precondition.
                 state.members[index] = WeakMember(core: core)
             }
             return (index, members)
@@ -51,13 +53,13 @@ final class Gate: Sendable {
         return index
     }
 
-    /// Works with what the lock protects.
+    /// Calls `body` under the lock.
     func withLock<Answer>(_ body: (_ bits: UInt64) -> Answer) -> Answer {
         state.withLock { body($0.bits) }
     }
 
-    /// Changes the word, appends the snapshot for each member if it has changed, and then does what belongs to the change;
-    /// all in one step. Delivers what the other members of a group were told; the caller delivers its own.
+    /// In one critical section, changes the word, appends the snapshot for each member if the word has changed, and calls
+    /// `then`. Afterwards delivers the notices of the other members of a group; the caller delivers its own.
     ///
     /// - Returns: what `then` returns.
     func transition<Change, Answer>(
@@ -76,7 +78,7 @@ final class Gate: Sendable {
         return answer
     }
 
-    /// As ``transition(of:_:then:)``, of an action in no group.
+    /// As ``transition(of:_:then:)``, for an action in no group.
     @inline(__always)
     func transition<Change, Answer>(
         ofOnly core: ActionCore, _ change: (inout UInt64) -> Change, then: (Change) -> Answer

@@ -1,17 +1,18 @@
-// Trigger.swift - one trigger of an action: what its work is given, and what became of it.
+// Trigger.swift - one trigger of an action: the arguments of its work, and its outcome.
 //
 // Invariants:
-//   I1  `end` is latched once, in the section of the gate that decides it; those who wait are woken when it has been told.
-//   I2  input and value belong to one thread at a time: to who fires, then to the gate's line or to the slot, then to the
-//       work, then to who settles, and lets go of them under no lock.
+//   I1  `end` is latched once, in the critical section of the gate that decides it; waiters are woken after observers have
+//       been notified.
+//   I2  input and value belong to one thread at a time: to the firing thread, then to the gate's line or to the slot, then to
+//       the work, then to the thread that settles the trigger and releases them under no lock.
 
 import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// One trigger, whatever its types are. What decides about it is not generic: a generic type is looked up wherever it is used,
-/// which takes longer than the use.
+/// One trigger, independent of its types. The deciding code is not generic: the metadata of a generic type is looked up
+/// wherever the type is used, which takes longer than the use.
 @usableFromInline class Trigger: @unchecked Sendable {
-    // Unchecked, and so is its exclusivity: `state` is used under `lock` alone.
+    // Unchecked, and so is its exclusivity: `state` is accessed only under `lock`.
 
     let id = ExecutionID.next()
     let core: ActionCore
@@ -22,9 +23,9 @@ import CompositeOperationsBasics
 
     private struct State {
         var end: Outcome<any Sendable>?
-        /// That it failed, if no observer was to be told.
+        /// The failure, if there was no observer to notify.
         var unseen: UnseenFailure?
-        /// Whether its end is; from then on nobody waits.
+        /// Whether observers have been notified of the end; from then on there are no waiters.
         var isTold = false
         var waiters = WaitList()
         var task: Task<Void, Never>?
@@ -46,16 +47,16 @@ import CompositeOperationsBasics
     ///
     /// - Returns: whether it holds.
     func bind() -> Bool { fatalError("Trigger: has no work") }
-    /// - Returns: the value that ``bind()`` kept, if any did, to be let go of under no lock.
+    /// - Returns: the value kept by ``bind()``, if any, to be released under no lock.
     func unbind() -> Any? { fatalError("Trigger: has no work") }
     /// Whether ``run()`` calls the work.
     var isInline: Bool { fatalError("Trigger: has no work") }
-    /// Calls the work, or has a task do so.
+    /// Calls the work, or starts a task that does so.
     func run() { fatalError("Trigger: has no work") }
-    /// Lets go of what the work is given.
+    /// Releases the arguments of the work.
     func release() { fatalError("Trigger: has no work") }
 
-    /// The task of its work: cancelled already, when somebody asked for that before.
+    /// Stores the task of the work, and cancels it if cancellation was already requested.
     final func begin(_ task: Task<Void, Never>) {
         let isCancelled = locked { state in
             // The execution may have ended already.
@@ -67,28 +68,29 @@ import CompositeOperationsBasics
 
     // MARK: Its end
 
-    /// How it ended; nil: it has not. Whoever asks has looked.
+    /// How the trigger ended; nil before the end. Reading it counts as having seen a failure.
     final var end: Outcome<any Sendable>? {
         locked { state in
             state.unseen?.see()
             return state.end
         }
     }
-    /// Whether it has ended; to ask is no look at how.
+    /// Whether the trigger has ended; reading this does not count as having seen a failure.
     final var isOver: Bool { locked { $0.end != nil } }
-    /// Whether somebody asked it to end.
+    /// Whether cancellation was requested.
     final var isCancelled: Bool { locked { $0.isCancelled } }
 
-    /// Latches its outcome, as soon as it is known: before it is told, and settled. Under the gate's lock.
+    /// Latches the outcome as soon as it is known: before observers are notified and the trigger is settled. Under the gate's
+    /// lock.
     ///
-    /// - Parameter unseen: is told when this goes, unless somebody looks.
+    /// - Parameter unseen: reported when the trigger is deallocated, unless the outcome is read.
     final func latch(_ end: Outcome<any Sendable>, _ unseen: UnseenFailure?) {
         locked { ($0.end, $0.unseen) = (end, unseen) }
     }
 
-    /// Its end has been told.
+    /// Notes that observers have been notified of the end.
     ///
-    /// - Returns: those who wait for that.
+    /// - Returns: the waiters.
     final func settle() -> WaitList.Woken {
         release()
         let (waiters, task) = locked { state in
@@ -100,7 +102,7 @@ import CompositeOperationsBasics
         return waiters
     }
 
-    /// Returns when its end has been told.
+    /// Returns when observers have been notified of the end.
     final func untilTold() async {
         await Waiter.wait { waiter in
             locked { state in state.isTold ? .isOver : state.waiters.append(waiter) }
@@ -124,10 +126,11 @@ import CompositeOperationsBasics
 @usableFromInline final class Definition<Input: Sendable, Value: Sendable, Output: Sendable>: Sendable {
     /// How the work is called.
     @usableFromInline enum Work: Sendable {
-        /// By a task that begins on the executor.
+        /// Called by a task that begins on the executor.
         case task(
             @Sendable (Input, Value, ExecutionContext<Output>) async throws -> Output, on: any TaskExecutor)
-        /// In the trigger; or, when it has waited for its slot, by whoever delivers the notifications in place.
+        /// Called in the trigger; or, if the trigger has waited for its slot, by the thread that delivers the notifications in
+        /// place.
         case inline(@Sendable (Input, Value) throws -> Output)
     }
 
@@ -148,7 +151,7 @@ final class TypedTrigger<Input: Sendable, Value: Sendable, Output: Sendable>: Tr
     @exclusivity(unchecked) private var input: Input?
     @exclusivity(unchecked) private var value: Value?
 
-    /// - Parameter value: what was read already, and passed the test.
+    /// - Parameter value: the value that was already read, and passed the test.
     init(
         _ core: ActionCore, _ definition: Definition<Input, Value, Output>, _ input: Input,
         bound value: Value? = nil
@@ -180,10 +183,11 @@ final class TypedTrigger<Input: Sendable, Value: Sendable, Output: Sendable>: Tr
         switch definition.work {
         case .inline(let work): finish(Result { try work(input, value) })
         case .task(let work, let executor):
-            // Detached: who delivers is somebody else, as a rule, and what its task knows is not for this one.
+            // Detached: the delivering thread usually belongs to another caller, whose task-local values must not be
+            // inherited.
             begin(
                 Task.detached(executorPreference: executor) {
-                    // An execution that is cancelled before it begins is so from its first statement on: `begin` may come
+                    // An execution cancelled before it begins must be cancelled from its first statement on: `begin` may come
                     // later.
                     if self.isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
                     let result: Result<Output, any Error>
@@ -207,7 +211,7 @@ final class TypedTrigger<Input: Sendable, Value: Sendable, Output: Sendable>: Tr
     }
 }
 
-/// The inlet for controls, streams and callers, which do not know the type of the output.
+/// The entry point for controls, streams and callers, which do not know the output type.
 struct Inlet<Input: Sendable>: Sendable {
     let core: ActionCore
     private let makeTrigger: @Sendable (ActionCore, Input) -> Trigger

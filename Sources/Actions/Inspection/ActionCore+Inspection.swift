@@ -1,6 +1,6 @@
 // ActionCore+Inspection.swift - what dumps show of an action: its gate, and some of its executions.
 //
-// One critical section under the gate's lock copies a count and at most 33 execution IDs.
+// One critical section of the gate's lock copies a count and at most 33 execution IDs.
 
 @_spi(Faces) import CompositeOperationsBasics
 @_spi(Faces) internal import Runs

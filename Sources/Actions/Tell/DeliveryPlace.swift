@@ -1,9 +1,9 @@
-// DeliveryPlace.swift - whether the calling code is where something is to be delivered, and how to get there.
+// DeliveryPlace.swift - whether the caller is at a delivery's place, and how to get there.
 
 internal import Runs
 
 extension Delivery {
-    /// Whether the calling code may deliver at once. False of an actor other than the main one, whose executor does not say.
+    /// Whether the caller may deliver at once. False for an actor other than the main actor, since its executor cannot tell.
     var isHere: Bool {
         switch self {
         case .inline: true
@@ -13,8 +13,8 @@ extension Delivery {
         }
     }
 
-    /// Has a piece of work run there, later; on the built-in scheduler, when the target gives it up. What the calling task knows
-    /// is not for that.
+    /// Runs a piece of work at the place, later; on the built-in scheduler if the target drops it. The work does not inherit the
+    /// caller's task-local values.
     func perform(_ work: @escaping @Sendable () -> Void) {
         switch self {
         case .inline: work()

@@ -1,16 +1,17 @@
-// Flips.swift - observers that write what their own preconditions read, and never settle.
+// Flips.swift - detection of observers that write what their own preconditions read, and never
+// settle.
 
 internal import Runs
 import Synchronization
 
-/// Counts how often the precondition of an action has changed.
+/// Counts the changes of an action's precondition.
 final class Flips: Sendable {
-    /// So many in one drain are no accident.
+    /// This many in one drain are no accident.
     static let many = 1_000
 
     private let id: ActionID
     private let changes = Atomic(0)
-    /// How many there were when an execution began last.
+    /// The count when the last execution began.
     private let before = Atomic(0)
     private let isReported = Atomic(false)
 
@@ -19,12 +20,12 @@ final class Flips: Sendable {
     var count: Int { changes.load(ordering: .relaxed) }
     func add() { changes.add(1, ordering: .relaxed) }
     func reset() { before.store(count, ordering: .relaxed) }
-    /// Whether there were many since there were `start`, and since an execution began.
+    /// Whether there were many since the count was `start`, and since the last execution began.
     func areMany(since start: Int) -> Bool {
         count - max(start, before.load(ordering: .relaxed)) >= Self.many
     }
 
-    /// To ``Diagnostics/onReport(_:)``, once for each action.
+    /// Reports to ``Diagnostics/onReport(_:)``, once for each action.
     func report() {
         guard !isReported.exchange(true, ordering: .relaxed) else { return }
         Diagnostics.report(

@@ -1,16 +1,16 @@
-// Mailbox.swift - one line of notifications for each place where they are delivered.
+// Mailbox.swift - a queue of notifications for one delivery place.
 
 @_spi(Faces) import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 import Scheduling
 
-/// An item to be delivered. One of up to three words takes no memory of its own.
+/// An item to be delivered. An item of up to three words needs no separate allocation.
 protocol MailboxItem: Sendable {
-    /// - Returns: those who wait for this, to be woken by whoever has delivered it.
+    /// - Returns: the waiters for this item, to be woken by the delivering thread.
     func deliver() -> WaitList.Woken?
 }
 
-/// Notifications that wait for their delivery, first in, first out.
+/// Notifications waiting for delivery, first in, first out.
 final class Mailbox: Sendable {
     private struct Notification: MailboxItem {
         let body: @Sendable () -> Void
@@ -22,12 +22,12 @@ final class Mailbox: Sendable {
 
     private struct Line {
         var items = Notices<any MailboxItem>()
-        /// That of whoever delivers. Left as it is when nobody does.
+        /// The delivering thread. Stale if no thread is delivering.
         var thread: UInt = 0
 
         mutating func claim() -> Bool {
             guard items.claim() else { return false }
-            thread = 0  // until it begins
+            thread = 0  // unknown until delivery begins
             return true
         }
 
@@ -51,21 +51,21 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// The thread that delivers the line.
+    /// Which thread delivers the line.
     enum Deliverer {
-        /// The caller, from now on: it calls ``Mailbox/deliver(_:)``, and, if that says so, ``Mailbox/giveBack()``.
+        /// The caller, from now on: it must call ``Mailbox/deliver(_:)``, and, if that returns true, ``Mailbox/giveBack()``.
         ///
-        /// - Parameter items: how many there are.
+        /// - Parameter items: the number of items.
         case caller(items: Int)
         /// The caller, further up on its stack.
         case callerAlready
-        /// Another thread, or, soon, one that is not known.
+        /// Another thread, possibly one that is not yet known.
         case another
     }
 
     let delivery: Delivery
     private let line = Guarded(Line())
-    /// How often a precondition has changed.
+    /// The changes of the action's precondition.
     private let flips: Flips?
     private let instance = Instance(.mailboxes)
 
@@ -74,39 +74,40 @@ final class Mailbox: Sendable {
         self.flips = flips
     }
 
-    /// Appends; delivers nothing. May be called under a lock.
+    /// Appends without delivering. May be called under a lock.
     func append(_ item: some MailboxItem) { line.withLock { $0.items.append(item) } }
 
-    /// Appends; delivers nothing. May be called under a lock.
+    /// Appends without delivering. May be called under a lock.
     func append(_ body: @escaping @Sendable () -> Void) { append(Notification(body: body)) }
 
-    /// Delivers what is there: at once, where the calling code is in the right place and nobody is about to deliver, else
-    /// soon. Under no lock.
+    /// Delivers the items: at once if the caller is at the right place and no thread is about to deliver, else soon. Call
+    /// under no lock.
     func deliver() {
         guard line.withLock({ $0.claim() }) else { return }
         let flipsBefore = flips?.count ?? 0
         if delivery.isHere { drain(flipsBefore) } else { delivery.perform { self.drain(flipsBefore) } }
     }
 
-    /// Makes the calling thread the one that delivers, when nothing is there and nobody does. It has to call ``giveBack()``.
+    /// Makes the calling thread the delivering one if the mailbox is empty and no thread is delivering. It must then call
+    /// ``giveBack()``.
     func claimEmpty() -> Bool { line.withLock { $0.claimEmpty() } }
 
-    /// Makes the calling thread the one that delivers, unless somebody does. May be called under a lock.
+    /// Makes the calling thread the delivering one unless there is one. May be called under a lock.
     func claim() -> Deliverer { line.withLock { $0.claimHere() } }
 
-    /// Delivers what came meanwhile, and stops.
+    /// Delivers the items that arrived in the meantime, and gives up the mailbox.
     func giveBack() { if !line.withLock({ $0.items.isOver() }) { drain(flips?.count ?? 0) } }
 
-    /// Delivers the first ones, for whoever has claimed it.
+    /// Delivers the first `count` items. Called by the thread that has claimed the mailbox.
     ///
-    /// - Returns: whether the caller delivers still; false: the rest comes later, elsewhere.
+    /// - Returns: whether the caller still holds the mailbox; if false, the rest is delivered later, elsewhere.
     func deliver(_ count: Int) -> Bool { drain(flips?.count ?? 0, most: count) }
 
-    /// - Parameter most: when these are delivered, it stops, and holds the mailbox still.
-    /// - Returns: whether it does.
+    /// - Parameter most: the number of items after which this returns, still holding the mailbox.
+    /// - Returns: whether the caller still holds the mailbox.
     @discardableResult private func drain(_ flipsBefore: Int, most: Int = .max) -> Bool {
-        // Woken when this has let go of the mailbox, or goes on with the next item: so whoever goes on alone finds nobody
-        // that delivers.
+        // Woken once this thread has released the mailbox, or continues with the next item. So a woken caller without
+        // competition finds no delivering thread.
         var woken: WaitList.Woken?
         var left = most
         var holds = true
@@ -119,7 +120,7 @@ final class Mailbox: Sendable {
             woken?.wake()
             woken = item.deliver()
             guard let flips, flips.areMany(since: flipsBefore) else { continue }
-            // They cause each other, perhaps for ever: others may have this thread after each round.
+            // The changes cause each other, perhaps for ever: yield the thread after each round.
             flips.report()
             goOnLater(flipsBefore)
             holds = false
@@ -132,7 +133,7 @@ final class Mailbox: Sendable {
     private func goOnLater(_ flipsBefore: Int) {
         line.withLock { $0.thread = 0 }
         guard case .inline = delivery else { return delivery.perform { self.drain(flipsBefore) } }
-        // A scheduler that refuses runs nothing any more: nor does this.
+        // A scheduler that refuses work no longer runs anything, so the rest is dropped.
         try? Scheduler.shared.submit { self.drain(flipsBefore) }
     }
 }

@@ -1,12 +1,12 @@
-// Observer.swift - somebody who is told, until that is cancelled.
+// Observer.swift - an observer, until it is cancelled.
 
 import CompositeOperationsBasics
 @_spi(Faces) import Runs
 
-/// Is told in its mailbox; not any more once it is cancelled.
+/// An observer, notified through its mailbox until it is cancelled.
 final class Observer<Value: Sendable>: Sendable {
     let mailbox: Mailbox
-    /// Where it is registered; open until it is cancelled, or told of the end.
+    /// The registration; open until the observer is cancelled, or notified of the end.
     let registration = Registration()
     private let body: @Sendable (Value) -> Void
     private let onEnd: @Sendable () -> Void
@@ -25,6 +25,6 @@ final class Observer<Value: Sendable>: Sendable {
 
     func cancel() { registration.end() }
 
-    /// Nothing comes any more: told once, unless it was cancelled.
+    /// Notifies the observer that nothing more will come; once, unless it was cancelled.
     func end() { if registration.end() { onEnd() } }
 }

@@ -1,16 +1,16 @@
-// LiveValue.swift - a current value, and who hears of its changes.
+// LiveValue.swift - a current value, and the observers of its changes.
 //
 // Invariants:
-//   I1  a change and the notifications of it are one step under the lock, so that each observer hears of all changes after
-//       the one it began with, in their order.
-//   I2  dependents are told of each change, by the thread that made it and before `set` returns, under no lock. Each reads
-//       the value again, so that it does not matter in which order two of them are told.
+//   I1  a change and the notifications of it are appended in one step under the lock, so each observer is notified of all
+//       changes after its initial value, in order.
+//   I2  dependents are notified of each change by the thread that made it, before `set` returns, under no lock. Each reads the
+//       value again, so the order of two notifications does not matter.
 
 import CompositeOperationsBasics
 @_spi(Faces) public import Runs
 import Synchronization
 
-/// A follower of live values, which is told at once.
+/// A follower of live values that is notified synchronously.
 protocol Dependent: AnyObject, Sendable {
     func sourceHasChanged()
 }
@@ -18,30 +18,30 @@ protocol Dependent: AnyObject, Sendable {
 /// A current value and its changes.
 ///
 /// Usable from any thread. `set`, `swap` and `modify` are atomic, and each is one notification, in the order of the changes.
-/// No code of yours runs under a lock, but that of ``modify(_:)``.
+/// Only the closure of ``modify(_:)`` runs under a lock; no other code of yours does.
 public final class LiveValue<Value: Sendable>: Sendable {
     private let source: any Source<Value>
     private let instance = Instance(.values)
 
     private init(_ source: any Source<Value>) { self.source = source }
 
-    /// Creates a value of its own.
+    /// Creates an independent value.
     public convenience init(_ initial: Value) { self.init(Cell(initial)) }
 
-    /// The value now.
+    /// The current value.
     ///
-    /// - Complexity: O(1); of a derived value, that of the functions that derive it.
+    /// - Complexity: O(1); for a derived value, that of the transforms that derive it.
     public var value: Value { source.value }
 
-    /// Changes it.
+    /// Sets the value.
     ///
-    /// - Precondition: it is no derived value: that stops the process.
+    /// - Precondition: this is not a derived value: otherwise the process stops.
     public func set(_ value: Value) { swap(value) }
 
-    /// Changes it.
+    /// Sets the value.
     ///
-    /// - Returns: what it was until now.
-    /// - Precondition: it is no derived value: that stops the process.
+    /// - Returns: the former value.
+    /// - Precondition: this is not a derived value: otherwise the process stops.
     @discardableResult public func swap(_ value: Value) -> Value {
         modify { current in
             let before = current
@@ -50,12 +50,12 @@ public final class LiveValue<Value: Sendable>: Sendable {
         }
     }
 
-    /// Changes it in one step.
+    /// Changes the value atomically.
     ///
-    /// - Parameter change: runs under the lock of this value: to use that in it stops the process.
+    /// - Parameter change: runs under the lock of this value; using the value inside it stops the process.
     /// - Returns: what `change` returns.
-    /// - Throws: what `change` throws; the value is what it was, and nobody is told.
-    /// - Precondition: it is no derived value: that stops the process.
+    /// - Throws: what `change` throws; the value is then unchanged, and no observer is notified.
+    /// - Precondition: this is not a derived value: otherwise the process stops.
     @discardableResult public func modify<R>(_ change: (inout Value) throws -> R) rethrows -> R {
         guard let cell = source as? Cell<Value> else {
             fatalError("LiveValue: a derived value can't be changed; change the one that it is derived from")
@@ -63,13 +63,13 @@ public final class LiveValue<Value: Sendable>: Sendable {
         return try cell.modify(change)
     }
 
-    /// Calls `body` with the value now, and after each change with what it is then.
+    /// Calls `body` with the current value, and after each change with the new value.
     ///
     /// - Parameters:
-    ///   - delivery: where. In place, one thread at a time calls it: it may be called after `set` has returned, when another
-    ///     thread is at it.
-    ///   - body: may use this value, and change it: it is told of that next.
-    /// - Returns: ends the calls, when it is cancelled or released.
+    ///   - delivery: where `body` is called. In place, one thread at a time calls it, so it may be called after `set` has
+    ///     returned if another thread is delivering.
+    ///   - body: may read and change this value: it is then notified of that change next.
+    /// - Returns: a subscription that ends the calls when it is cancelled or released.
     public func observe(on delivery: Delivery = .inline, _ body: @escaping @Sendable (Value) -> Void)
         -> Subscription
     {
@@ -82,11 +82,11 @@ public final class LiveValue<Value: Sendable>: Sendable {
         }
     }
 
-    /// The current value, then its changes; ends with this value, or, when this one is derived, with that which it is derived
-    /// from. All elements are kept until they are read.
+    /// The current value, then its changes. The stream ends when this value, or the value that it is derived from, is
+    /// deallocated. All elements are buffered until they are read.
     public var values: AsyncStream<Value> {
         AsyncStream { continuation in
-            // The stream holds the observer, and not this value.
+            // The stream retains the observer, not this value.
             let observer = Observer<Value>(Mailbox(.inline), onEnd: { continuation.finish() }) { value in
                 continuation.yield(value)
             }
@@ -99,22 +99,22 @@ public final class LiveValue<Value: Sendable>: Sendable {
         }
     }
 
-    /// A value that is derived from this one, whenever it is read: both always agree.
+    /// A value that is derived from this one on each read, so the two always agree.
     ///
     /// - Parameter transform: called on each read and for each observer, on any thread, under no lock.
     public func map<T: Sendable>(_ transform: @escaping @Sendable (Value) -> T) -> LiveValue<T> {
         LiveValue<T>(Derived(source, transform))
     }
 
-    /// Tells `dependent` of each change, as long as it lives.
+    /// Notifies `dependent` of each change while it is alive.
     func add(_ dependent: any Dependent) { source.add(dependent) }
 }
 
-/// Where a live value has its value from.
+/// The source of a live value.
 private protocol Source<Value>: AnyObject, Sendable {
     associatedtype Value: Sendable
     var value: Value { get }
-    /// - Returns: ends it.
+    /// - Returns: a closure that ends the observation.
     func observe(_ observer: Observer<Value>) -> @Sendable () -> Void
     func add(_ dependent: any Dependent)
 }
@@ -140,23 +140,23 @@ private final class Derived<Base: Sendable, Value: Sendable>: Source {
 }
 
 private final class Cell<Value: Sendable>: Source, @unchecked Sendable {
-    // Unchecked, and so is their exclusivity: the variables are used under `lock` alone. Not one `Guarded` value, which would be
-    // of a generic type of its own, to be looked up at each use.
+    // Unchecked, and so is their exclusivity: the variables are accessed only under `lock`. Not one `Guarded` value, which would
+    // be of another generic type, whose metadata would be looked up at each use.
     private struct WeakDependent: Sendable { weak let dependent: (any Dependent)? }
 
     private let lock = WordLock()
     @exclusivity(unchecked) private var current: Value
     @exclusivity(unchecked) private var observers = Registrations<Observer<Value>>()
     @exclusivity(unchecked) private var dependents: [WeakDependent] = []
-    /// So many dependents, and those that are gone are taken out.
+    /// The number of dependents beyond which deallocated ones are removed.
     @exclusivity(unchecked) private var most = 8
-    /// The thread that runs the closure of ``modify(_:)``; 0: none does.
+    /// The thread that runs the closure of ``modify(_:)``; 0 if none does.
     private let changing = Atomic<UInt>(0)
 
     init(_ value: Value) { current = value }
 
     deinit {
-        // By the thread that lets go of it; nothing can change any more.
+        // Runs on the thread that releases the cell; nothing can change any more.
         for observer in observers.all {
             observer.mailbox.append { observer.end() }
             observer.mailbox.deliver()
@@ -171,7 +171,7 @@ private final class Cell<Value: Sendable>: Source, @unchecked Sendable {
         return try body()
     }
 
-    /// Stops a thread that would wait for itself.
+    /// Stops the process if the calling thread would deadlock with itself.
     @inline(__always)
     private func check() {
         let thread = changing.load(ordering: .relaxed)

@@ -1,15 +1,15 @@
-// Precondition.swift - the condition under which an action may run, and the value that its work is given.
+// Precondition.swift - the condition under which an action may run, and the value that is passed to its work.
 
-/// A live value and the test that it has to pass. The value that was tested is the one that the work gets.
+/// A live value and the test that it must pass. The work gets the value that was tested.
 public struct Precondition<Value: Sendable>: Sendable {
-    /// The value, when the test is passed now: nil, when it is not.
+    /// The value if it passes the test now, else nil.
     @usableFromInline let read: @Sendable () -> Value?
-    /// Has a dependent told of all changes that may matter.
+    /// Has a dependent notified of all changes that may matter.
     let follow: @Sendable (any Dependent) -> Void
 
     /// The values of `source` that pass a test.
     ///
-    /// - Parameter isSatisfied: runs on any thread, under no lock: whenever the value changes, and for each trigger.
+    /// - Parameter isSatisfied: runs on any thread, under no lock, whenever the value changes and for each trigger.
     public init(_ source: LiveValue<Value>, where isSatisfied: @escaping @Sendable (Value) -> Bool) {
         read = {
             let value = source.value
@@ -18,7 +18,7 @@ public struct Precondition<Value: Sendable>: Sendable {
         follow = { source.add($0) }
     }
 
-    /// The values of `source` that can be made into another one: nil forbids.
+    /// The results of `resolve` for the values of `source`; the condition does not hold while the result is nil.
     public init<Raw>(_ source: LiveValue<Raw>, resolve: @escaping @Sendable (Raw) -> Value?) {
         read = { resolve(source.value) }
         follow = { source.add($0) }
@@ -27,7 +27,7 @@ public struct Precondition<Value: Sendable>: Sendable {
     /// The values of `source` that are not nil.
     public init(unwrapping source: LiveValue<Value?>) { self.init(source, resolve: { $0 }) }
 
-    /// The values of `source`, while its last proposal was not refused.
+    /// The values of `source`, unless its last proposal was refused.
     public init(_ source: ValidatedValue<Value>) {
         read = { source.verdict.value.isValid ? source.value.value : nil }
         follow = { dependent in
@@ -43,7 +43,7 @@ public struct Precondition<Value: Sendable>: Sendable {
         self.follow = follow
     }
 
-    /// Both; each source is read once.
+    /// Both conditions; each source is read once.
     public func and<Other: Sendable>(_ other: Precondition<Other>) -> Precondition<(Value, Other)> {
         Precondition<(Value, Other)>(
             read: {
@@ -52,12 +52,12 @@ public struct Precondition<Value: Sendable>: Sendable {
             }, follow: Self.following([follow, other.follow]))
     }
 
-    /// The same condition, for work that needs no value.
+    /// The same condition without its value, for work that needs none.
     public var flag: Precondition<Void> {
         Precondition<Void>(read: { read() == nil ? nil : () }, follow: follow)
     }
 
-    /// The value, when the test is passed now: nil, when it is not.
+    /// The value if it passes the test now, else nil.
     public var current: Value? { read() }
 
     private static func following(_ members: [@Sendable (any Dependent) -> Void])
@@ -73,17 +73,17 @@ extension Precondition where Value == Void {
         self.init(read: { flag.value ? () : nil }, follow: { flag.add($0) })
     }
 
-    /// Holds.
+    /// Always holds.
     public static var always: Precondition { Precondition(read: { () }, follow: { _ in }) }
 
-    /// Holds while all do; when there are none, too.
+    /// Holds while all members do, and if there are none.
     public static func all(_ members: [Precondition]) -> Precondition {
         Precondition(
             read: { members.allSatisfy { $0.read() != nil } ? () : nil },
             follow: following(members.map(\.follow)))
     }
 
-    /// Holds while one does; when there are none, it does not.
+    /// Holds while at least one member does; does not hold if there are none.
     public static func any(_ members: [Precondition]) -> Precondition {
         Precondition(
             read: { members.contains { $0.read() != nil } ? () : nil },

@@ -1,24 +1,24 @@
-// ValidatedValue.swift - a live value that takes valid proposals only.
+// ValidatedValue.swift - a live value that accepts only valid proposals.
 
 import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
 /// The verdict of a validation on a proposal.
 public enum Verdict<Value: Sendable>: Sendable {
-    /// The proposal is taken as it is.
+    /// The proposal is accepted unchanged.
     case valid
-    /// This is taken in its place.
+    /// This value is accepted in its place.
     case coerced(Value)
-    /// The proposal is refused, for this reason; the value stays.
+    /// The proposal is refused, for this reason; the value does not change.
     case invalid(String)
 
-    /// Whether a value was taken.
+    /// Whether a value was accepted.
     public var isValid: Bool { if case .invalid = self { false } else { true } }
 }
 
-/// A live value that takes valid proposals, replaces coerced ones, and refuses invalid ones.
+/// A live value that accepts valid proposals, replaces coerced ones, and refuses invalid ones.
 public final class ValidatedValue<Value: Sendable>: Sendable {
-    /// The last value that was taken.
+    /// The last value that was accepted.
     public let value: LiveValue<Value>
     /// The verdict on the last proposal.
     public let verdict: LiveValue<Verdict<Value>>
@@ -28,12 +28,12 @@ public final class ValidatedValue<Value: Sendable>: Sendable {
     private let subscription: Guarded<Subscription?> = Guarded(nil)
     private let instance = Instance(.validatedValues)
 
-    /// Creates a value that is judged by itself.
+    /// Creates a value that is validated on its own.
     ///
     /// - Parameters:
-    ///   - initial: taken as it is.
-    ///   - validate: judges; runs on the thread that proposes, under no lock. When a proposal is overtaken by another one, it
-    ///     may be called again.
+    ///   - initial: accepted unchanged.
+    ///   - validate: validates a proposal. Runs on the proposing thread, under no lock. May be called again if another proposal
+    ///     overtakes this one.
     public init(
         _ initial: Value,
         validate: @escaping @Sendable (_ proposed: Value, _ current: Value) -> Verdict<Value>
@@ -44,20 +44,20 @@ public final class ValidatedValue<Value: Sendable>: Sendable {
         self.validate = validate
     }
 
-    /// Creates a value that is judged together with another one: when that changes, the last proposal is judged again,
-    /// also one that was refused.
+    /// Creates a value that is validated together with another one: when that changes, the last proposal is validated again, even if
+    /// it was refused.
     public convenience init<Other: Sendable>(
         _ initial: Value, dependingOn other: LiveValue<Other>,
         validate: @escaping @Sendable (_ proposed: Value, _ current: Value, Other) -> Verdict<Value>
     ) {
         self.init(initial) { proposed, current in validate(proposed, current, other.value) }
-        // The first call tells the value as it is: of that the initial value is the proposal.
+        // The first call reports the current value; it validates the initial value as the proposal.
         let again = other.observe { [weak self] _ in self?.judgeAgain() }
         subscription.withLock { $0 = again }
     }
 
-    /// Proposes a value; what becomes of it is in ``value`` and ``verdict`` when this returns, unless another thread
-    /// proposes at the same time: the last one counts.
+    /// Proposes a value. When this returns, the result is in ``value`` and ``verdict``, unless another thread proposes at the same
+    /// time: then the last proposal counts.
     public func propose(_ value: Value) {
         let before = last.withLock { last in
             let before = last.proposal
@@ -67,7 +67,8 @@ public final class ValidatedValue<Value: Sendable>: Sendable {
         withExtendedLifetime(before) { judge() }
     }
 
-    /// Judges the last proposal again as a new one, once the dependency has changed: a judge at work may have read its former value.
+    /// Validates the last proposal again, as a new one, after the dependency has changed: a running validation may have read its
+    /// former value.
     private func judgeAgain() {
         last.withLock { $0.number += 1 }
         judge()
@@ -83,7 +84,7 @@ public final class ValidatedValue<Value: Sendable>: Sendable {
             case .invalid: break
             }
             self.verdict.set(verdict)
-            // Another thread may have judged an older proposal after a newer one, or by another dependency.
+            // Another thread may have validated an older proposal after a newer one, or against another value of the dependency.
             if last.withLock({ $0.number }) == number { return }
         }
     }

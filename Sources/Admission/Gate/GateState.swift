@@ -1,25 +1,25 @@
-// GateState.swift - who begins, who waits, who is refused: a value, whose every step is told the time. The gate has it under a
-// lock; simulations have it without one.
+// GateState.swift - which requests begin, wait or are refused: a value whose every step is passed the time. The gate keeps it
+// under a lock; simulations use it without one.
 //
 // Invariants:
-//   I1  while anybody waits, each slot is held, or somebody is about to call `next`: whoever frees a slot, or makes one, does so
-//       until nothing is left to do. So whoever finds a slot free, and others who wait, joins these.
+//   I1  while any request waits, each slot is held, or a thread is about to call `next`: a thread that frees or adds a slot
+//       calls it until nothing is left to do. Hence a request that finds a slot free while others wait joins the line.
 //   I2  a tenant is in the order of turns exactly while one of its requests waits.
-//   I3  each request that was counted as asked is counted once more: as started, refused or cancelled, or it waits.
+//   I3  each request counted as asked is counted once more, as started, refused or cancelled, unless it still waits.
 
 @_spi(Faces) internal import CompositeOperationsBasics
 
 struct GateState {
-    /// The gate's state of one tenant.
+    /// The gate's state for one tenant.
     struct Share {
         var figures: TenantFigures
         var limit: Int?
         var whenFull: Tenant.WhenFull
-        /// In the order of their coming; also some that wait no more.
+        /// In the order of arrival; includes requests that no longer wait.
         var line = FIFO<Request>()
-        /// The time between two starts, while it waits.
+        /// The time between two starts while the tenant waits.
         var interval = Moments()
-        /// When one was started last, or it began to wait.
+        /// When the tenant's last request started, or the tenant began to wait.
         var since_ns: UInt64 = 0
         /// The recent durations of its turns.
         var service = Moments()
@@ -31,9 +31,9 @@ struct GateState {
     /// The answer to a request.
     enum Verdict {
         case begins
-        /// The request has to be made again, by a caller that can wait.
+        /// The request has to be retried, by a caller that can wait.
         case wouldWait
-        /// In the line; the oldest of the line may have been dropped for that.
+        /// In the line; the oldest request of the line may have been dropped for it.
         case waits(dropped: Request?)
         case refused(Refusal)
     }
@@ -44,7 +44,7 @@ struct GateState {
         case refused(Request, Refusal.Reason)
     }
 
-    /// How many may have begun and not ended.
+    /// How many requests may have begun and not ended.
     var width: Int
     private(set) var running = 0
     private(set) var waiting = 0
@@ -53,11 +53,11 @@ struct GateState {
     private var order: FairOrder
     private var shares: [Share] = []
     private var tenantCount = 0
-    /// The sum of the weights of those tenants of which something waits or runs.
+    /// The sum of the weights of the active tenants: those with waiting or running requests.
     private var activeWeight = 0
     /// The recent durations of turns, of any tenant.
     private var service = Moments()
-    /// Tasks that wait until nothing runs, and nothing waits.
+    /// Tasks that wait until no request runs or waits.
     var idlers = WaitList()
 
     init(width: Int, charging: AdmissionGate.Charging, order: FairOrder = FairOrder()) {
@@ -81,7 +81,7 @@ struct GateState {
         return number
     }
 
-    /// Of which no request is left.
+    /// Removes a tenant that has no request left.
     mutating func removeTenant(_ number: Int) {
         order.remove(number)
         shares[number].line = FIFO()
@@ -100,10 +100,10 @@ struct GateState {
         _modify { yield &shares[number] }
     }
 
-    /// Of all tenants, in the order of their numbers.
+    /// The figures of all tenants, in the order of their numbers.
     var figures: [TenantFigures] { shares.filter { !$0.isGone }.map(\.figures) }
 
-    /// Of the first tenants, with their numbers, and how many there are.
+    /// The figures of the first tenants, with their numbers, and how many tenants there are.
     func someFigures(_ most: Int) -> (some: [(number: Int, figures: TenantFigures)], count: Int) {
         let here = shares.indices.lazy.filter { !shares[$0].isGone }
         return (here.prefix(most).map { ($0, shares[$0].figures) }, tenantCount)
@@ -111,7 +111,7 @@ struct GateState {
 
     // MARK: Asking
 
-    /// - Parameter canWait: whether the request has an answer to be told later.
+    /// - Parameter canWait: whether the answer to the request can be delivered later.
     mutating func ask(_ request: Request, now_ns: UInt64, canWait: Bool) -> Verdict {
         let number = request.number
         if isClosed { return refuse(number, .closed) }
@@ -166,8 +166,7 @@ struct GateState {
         }
     }
 
-    /// The time between two starts of a tenant that waits, by its share of those of which something waits or runs: these may
-    /// wait soon.
+    /// The time between two starts of a waiting tenant, by its share among the active tenants, all of which may wait soon.
     private func interval(_ number: Int) -> Moments? {
         guard let turn = service.mean else { return nil }
         let turns = Double(activeWeight) / Double(shares[number].figures.weight)
@@ -181,31 +180,31 @@ struct GateState {
         guard let turn = service.mean, let byShare = interval(number) else { return 0 }
         let waiting = shares[number].figures.waiting
         if waiting == 0 {
-            // Its turn comes when it has had no more than its share, and after one turn of each that waits.
+            // Its turn comes once its lead over its share is used up, and after one turn of each waiting tenant.
             let turns = order.lead(of: number) * Double(activeWeight) + Double(order.waitingCount + 1)
             return (turns * turn + Self.errors(turns.squareRoot()) * service.deviation) / Double(width)
         }
-        // The measurement is older than the waiting of others, perhaps.
+        // The measurement may predate the time when other tenants began to wait.
         let mean = max(shares[number].interval.mean ?? 0, byShare.mean ?? 0)
         let deviation = max(shares[number].interval.deviation, byShare.deviation)
         let ahead = Double(waiting + 1)
         let overdue = max(0, Double(now_ns - min(now_ns, shares[number].since_ns)) - mean)
-        // Errors of single intervals make up for each other; that of their mean, which is one of 15 of them, does not.
+        // Errors of single intervals cancel out; the error of their mean, which is over some 15 of them, does not.
         return ahead * mean + Self.errors((ahead + ahead * ahead / 15).squareRoot()) * deviation + overdue
     }
 
-    /// Of so many mean deviations as make up for each other, how many to fear: three hold for 99 of 100 of a normal
-    /// distribution, and two more for one that is as skewed as times are (Cornish and Fisher, 1938: exponential ones).
+    /// The margin, in mean deviations, for a sum with this combined deviation: three cover 99 of 100 cases of a normal
+    /// distribution, and two more cover a distribution as skewed as times are (Cornish and Fisher, 1938: exponential ones).
     private static func errors(_ deviations: Double) -> Double { 3 * deviations + 2 }
 
     // MARK: Turns
 
-    /// The steps, in this order, that follow the section.
+    /// The steps that follow the section, in this order.
     struct Step {
         var next: Next?
-        /// Whether that is not all.
+        /// Whether further steps may follow.
         var isMore: Bool
-        /// Tasks that have waited until the gate is idle.
+        /// Tasks that waited for the gate to become idle.
         var idlers: WaitList.Woken
     }
 
@@ -215,7 +214,8 @@ struct GateState {
             next: next, isMore: running < width && waiting > 0, idlers: idlers.take { [isIdle] _ in isIdle })
     }
 
-    /// Takes out the request whose turn it is, or one that is late for its turn; nil: no slot is free, or nobody waits.
+    /// Takes out the request whose turn it is, to begin it, or to refuse it if its deadline has passed; nil: no slot is free, or
+    /// no request waits.
     mutating func next(now_ns: UInt64) -> Next? {
         guard running < width, let number = order.next, let request = takeFirst(of: number) else {
             return nil
@@ -267,7 +267,7 @@ struct GateState {
         }
     }
 
-    /// A request was to begin, but its scheduler did not let it, or its task was cancelled.
+    /// A request was chosen to begin, but its scheduler refused it, or its task was cancelled.
     ///
     /// - Parameter reason: nil: its task was cancelled.
     mutating func undo(_ request: Request, _ reason: Refusal.Reason?) {
@@ -280,10 +280,10 @@ struct GateState {
 
     // MARK: Out of the line
 
-    /// Takes a request out of its line, wherever it is in that.
+    /// Takes a request out of its line, from any position.
     ///
     /// - Parameter reason: nil: its task was cancelled.
-    /// - Returns: whether it was there.
+    /// - Returns: whether the request was there.
     mutating func withdraw(_ request: Request, _ reason: Refusal.Reason?) -> Bool {
         guard request.state == .waiting else { return false }
         let number = request.number
@@ -296,16 +296,16 @@ struct GateState {
         }
         let gone = shares[number].line.count - shares[number].figures.waiting
         if gone > 32, gone * 2 > shares[number].line.count {
-            // They hold nothing but themselves, so nothing of a user's is released here.
+            // Such requests hold no references (I2 of Request.swift), so no user object is released here.
             _ = shares[number].line.removeAll { $0.state != .waiting }
         }
         return true
     }
 
-    /// From now on everything is refused.
+    /// From now on every request is refused.
     mutating func close() { isClosed = true }
 
-    /// Takes out any one that waits, as refused.
+    /// Takes out any waiting request, as refused.
     mutating func takeAny() -> Request? {
         guard let number = order.next, let request = takeFirst(of: number) else { return nil }
         refuse(request, .closed)
@@ -326,7 +326,7 @@ struct GateState {
         return nil
     }
 
-    /// Changes how many wait or run.
+    /// Changes how many requests wait or run.
     private mutating func count(_ number: Int, _ change: (inout TenantFigures) -> Void) {
         let wasActive = shares[number].isActive
         change(&shares[number].figures)

@@ -11,8 +11,8 @@ internal import CompositeOperationsBasics
 internal import Scheduling
 
 final class Request: @unchecked Sendable {
-    // Unchecked: I1. The other variables are used by the thread or task that asks, then by the one that answers; the gate's
-    // lock or the scheduler hands them over.
+    // Unchecked: I1. The other variables are used by the requesting thread or task, then by the answering one; the gate's lock
+    // or the scheduler orders the two.
 
     enum State { case new, waiting, begun, over }
 
@@ -34,7 +34,7 @@ final class Request: @unchecked Sendable {
     let deadline_ns: UInt64?
     /// Whether a task waits for the answer, and does nothing else meanwhile.
     let isAwaited: Bool
-    /// The priority of the code that asks.
+    /// The priority of the requesting code.
     private let priority: Scheduler.Priority
     var began_ns: UInt64 = 0
     /// The cost charged when the request began.
@@ -43,7 +43,7 @@ final class Request: @unchecked Sendable {
     var timer: ScheduledOperation?
     private let instance = Instance(.requests)
     private var means: Means?
-    /// Why the task that asked goes on without a turn.
+    /// Why the requesting task resumes without a turn.
     private(set) var refusal: Refusal?
     /// Whether the body that a task asked to run was called.
     var isCalled = false

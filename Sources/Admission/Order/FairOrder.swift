@@ -1,36 +1,36 @@
 // FairOrder.swift - whose turn is next: start-time fair queueing.
 //
-// Each flow has a tag, the virtual time at which its next turn begins; the least tag is next. A turn moves the flow's tag on by
-// its cost over its weight, and the virtual time to the tag that it had.
+// Each flow has a tag, the virtual time at which its next turn begins; the least tag is next. A turn advances the flow's tag by
+// its cost over the flow's weight, and the virtual time to the tag's former value.
 //
 // Invariants:
-//   I1  the tag of a flow that begins to wait is not before the virtual time: silence saves up no turns, and what was taken
-//       beyond the share is not forgotten by a moment of silence.
-//   I2  of flows with the same tag, the one that has waited longer is next. So one that begins to wait comes after at most one
-//       turn of each flow that waits already, whatever their weights are.
-//   I3  while two flows wait, the turns that they get differ, each over its weight, by no more than the greatest cost of one
-//       turn of each over its weight.
+//   I1  the tag of a flow that begins to wait is not before the virtual time: an idle flow saves up no turns, and a brief pause
+//       does not erase what the flow took beyond its share.
+//   I2  of flows with the same tag, the one that has waited longer is next. Hence a flow that begins to wait comes after at
+//       most one turn of each flow that already waits, whatever their weights are.
+//   I3  while two flows wait, the costs of the turns that they get, each divided by the flow's weight, differ by no more than
+//       the sum of the greatest cost of one turn of each, divided likewise.
 //
-// Deficit round robin (Shreedhar and Varghese, 1995) shares as well, but gives a flow of weight 7 its seven turns in a row, and
-// one that begins to wait comes after a whole round.
+// Deficit round robin (Shreedhar and Varghese, 1995) shares equally well, but gives a flow of weight 7 its seven turns in a
+// row, and a flow that begins to wait comes after a whole round.
 //
 // Source: Goyal, Vin and Cheng, Start-time Fair Queueing (1996).
 
-/// Flows by weight, of which some wait for turns. To take a turn is O(log n) of those that wait.
+/// Weighted flows, some of which wait for turns. Taking a turn is O(log n) in the number of waiting flows.
 struct FairOrder: Sendable {
-    /// By so much one turn of cost 1 moves the tag of a flow of weight 1 on.
+    /// How far one turn of cost 1 advances the tag of a flow of weight 1.
     static let unit: UInt64 = 1 << 20
     /// The greatest weight, and the greatest cost.
     static let most = 1 << 20
-    /// From here on all tags are counted anew, long before they overflow.
+    /// Beyond this value all tags are rebased, long before they overflow.
     static let horizon: UInt64 = 1 << 62
 
     private struct Flow {
         var weight: UInt64
         var tag: UInt64 = 0
-        /// Orders those with the same tag.
+        /// Orders flows with the same tag.
         var arrival: UInt64 = 0
-        /// Where it is in `heap`; nil: it does not wait.
+        /// Its index in `heap`; nil: it does not wait.
         var place: Int?
     }
 
@@ -41,15 +41,15 @@ struct FairOrder: Sendable {
     /// The tag of the turn that began last.
     private var virtualTime: UInt64
 
-    /// - Parameter virtualTime: where it begins; for tests.
+    /// - Parameter virtualTime: its initial value; for tests.
     init(virtualTime: UInt64 = 0) { self.virtualTime = virtualTime }
 
-    /// How many wait.
+    /// How many flows wait.
     var waitingCount: Int { heap.count }
 
     /// Adds a flow that does not wait.
     ///
-    /// - Returns: its number; that of one that was removed may come again.
+    /// - Returns: its number; the number of a removed flow may be reused.
     mutating func add(weight: Int) -> Int {
         let flow = Flow(weight: UInt64(weight), tag: virtualTime)
         if let number = free.popLast() {
@@ -63,10 +63,10 @@ struct FairOrder: Sendable {
     /// Removes a flow that does not wait.
     mutating func remove(_ number: Int) { free.append(number) }
 
-    /// From the next turn on.
+    /// Takes effect from the next turn on.
     mutating func setWeight(_ weight: Int, of number: Int) { flows[number].weight = UInt64(weight) }
 
-    /// The flow begins to wait; it does not yet.
+    /// The flow begins to wait; it must not wait already.
     mutating func wait(_ number: Int) {
         flows[number].tag = max(flows[number].tag, virtualTime)  // I1
         flows[number].place = heap.count
@@ -75,7 +75,7 @@ struct FairOrder: Sendable {
         rise(heap.count - 1)
     }
 
-    /// The flow waits no more.
+    /// The flow no longer waits.
     mutating func leave(_ number: Int) {
         guard let place = flows[number].place else { return }
         flows[number].place = nil
@@ -89,7 +89,7 @@ struct FairOrder: Sendable {
     /// The flow whose turn is next; nil: none waits.
     var next: Int? { heap.first }
 
-    /// As `next`, found by a search; for tests.
+    /// Like `next`, but found by a search; for tests.
     var leastBySearch: Int? { heap.min(by: comesBefore) }
 
     /// The flow's surplus beyond its share, over its weight: 0, or how far its tag is ahead of the virtual time.
@@ -98,7 +98,7 @@ struct FairOrder: Sendable {
         return tag > virtualTime ? Double(tag - virtualTime) / Double(Self.unit) : 0
     }
 
-    /// The flow takes a turn, whether or not it had to wait for that; it waits still, until it leaves.
+    /// The flow takes a turn, whether or not it had to wait for it. A waiting flow keeps waiting until it leaves.
     mutating func take(_ number: Int, cost: Int) {
         if flows[number].place == nil { flows[number].tag = max(flows[number].tag, virtualTime) }  // I1
         virtualTime = max(virtualTime, flows[number].tag)
@@ -108,7 +108,7 @@ struct FairOrder: Sendable {
         move(number)
     }
 
-    /// A turn that the flow has taken cost more, or less, than was thought.
+    /// A turn that the flow has taken cost more, or less, than estimated.
     mutating func correct(_ number: Int, by cost: Int) {
         let shift = UInt64(cost.magnitude) * Self.unit / flows[number].weight
         let tag = flows[number].tag

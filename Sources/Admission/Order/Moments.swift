@@ -1,14 +1,14 @@
-// Moments.swift - a mean and a mean deviation that forget: how long something takes, of late.
+// Moments.swift - a decaying mean and mean deviation: how long something has taken recently.
 //
 // Source: Jacobson and Karels, Congestion Avoidance and Control (1988), appendix A: the deviation is that of the mean's error.
 
-/// The mean of what was measured, the latest an eighth of it, and the mean deviation from that.
+/// The mean of the measurements, in which the latest has a weight of an eighth, and the mean deviation from it.
 struct Moments: Sendable {
     /// Nil: nothing was measured.
     private(set) var mean: Double?
     private(set) var deviation: Double = 0
 
-    /// Of nothing.
+    /// Of no measurements.
     init() {}
 
     /// The estimate before anything is measured.

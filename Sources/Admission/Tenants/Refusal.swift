@@ -1,16 +1,16 @@
-// Refusal.swift - why something was not started.
+// Refusal.swift - why a request was not started.
 
-/// Something that was not started: its body was not called, and never will be.
+/// A request that was not started: its body was not called, and never will be.
 public struct Refusal: Error, Hashable, Sendable {
     /// Why.
     public enum Reason: Hashable, Sendable, CaseIterable {
-        /// As many wait as the tenant's limit allows.
+        /// As many requests wait as the tenant's limit allows.
         case full
-        /// The deadline would be over before its turn, as far as can be told from the times of late. Told at once.
+        /// Judging by recent times, the deadline would pass before its turn. Reported at once.
         case late
-        /// The deadline was over before its turn.
+        /// The deadline passed before its turn.
         case expired
-        /// A newer one took its place: ``Tenant/WhenFull/dropOldest``.
+        /// A newer request took its place: ``Tenant/WhenFull/dropOldest``.
         case dropped
         /// The gate is closed, or its scheduler is.
         case closed
@@ -20,8 +20,7 @@ public struct Refusal: Error, Hashable, Sendable {
     public let reason: Reason
     /// The name of the tenant that asked.
     public let tenant: String
-    /// How long it would have waited, as far as that can be told; nil unless the reason is ``Reason/late``: a server says it in
-    /// a `Retry-After`.
+    /// The estimated wait; nil unless the reason is ``Reason/late``. A server can report it in `Retry-After`.
     public let expectedWait: Duration?
 
     init(_ reason: Reason, tenant: String, expectedWait: Duration? = nil) {

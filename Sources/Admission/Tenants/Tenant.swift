@@ -1,4 +1,4 @@
-// Tenant.swift - on whose behalf something runs: asks the gate, waits, runs.
+// Tenant.swift - the party on whose behalf bodies run: asks the gate, waits, runs.
 
 internal import CompositeOperationsBasics
 internal import Scheduling
@@ -10,17 +10,17 @@ internal import Scheduling
 /// try free.submit { reindex() }
 /// ```
 ///
-/// Its requests begin in the order in which they were asked for. All members may be used from any thread.
+/// Its requests begin in the order in which they were made. All members may be used from any thread.
 public final class Tenant: Sendable {
-    /// The policy for one request more than may wait.
+    /// The policy for a request beyond the limit of those that may wait.
     public enum WhenFull: Hashable, Sendable, CaseIterable {
         /// The request is refused, as ``Refusal/Reason/full``.
         case refuse
-        /// The oldest that waits is refused, as ``Refusal/Reason/dropped``, and the new one waits: for what is worth less the
-        /// older it is.
+        /// The oldest waiting request is refused, as ``Refusal/Reason/dropped``, and the new one waits. For requests that lose
+        /// value with age.
         case dropOldest
-        /// The task that asks is suspended until its turn, however many wait: so its own caller is slowed down, and no thread.
-        /// A submission without a task that waits is refused.
+        /// The calling task is suspended until its turn, however many requests wait. This slows down its caller, and blocks no
+        /// thread. A submission without a waiting task is refused.
         case wait
     }
 
@@ -37,7 +37,7 @@ public final class Tenant: Sendable {
         self.number = number
     }
 
-    // Each of its requests refers to it, so nothing of it is left.
+    // Each of its requests refers to it, so none is left now.
     deinit { gate.section { $0.removeTenant(number) } }
 
     static func demandWeight(_ weight: Int) {
@@ -56,7 +56,7 @@ public final class Tenant: Sendable {
             "Tenant: the cost is \(cost), and must be between 1 and \(FairOrder.most)")
     }
 
-    /// Its share, against those of the others; from the next turn on.
+    /// Its share, relative to the other tenants. A change takes effect from the next turn on.
     public var weight: Int {
         get { gate.section { $0[number].figures.weight } }
         set {
@@ -65,7 +65,7 @@ public final class Tenant: Sendable {
         }
     }
 
-    /// How many may wait; nil: any number. Requests that wait already stay.
+    /// How many requests may wait; nil: any number. Requests that already wait are kept.
     public var limit: Int? {
         get { gate.section { $0[number].limit } }
         set {
@@ -85,13 +85,13 @@ public final class Tenant: Sendable {
     /// at once.
     ///
     /// - Parameters:
-    ///   - deadline: when it has to have begun; what would not is refused at once. Nil: it may wait for ever.
+    ///   - deadline: when it has to have begun; a request that would begin later is refused at once. Nil: it may wait forever.
     ///   - cost: how many turns it counts as.
     ///   - body: called once, or not at all.
-    /// - Throws: ``Refusal``; `CancellationError`; what `body` throws. It was not called in the first two cases, unless it threw
-    ///   them itself.
+    /// - Throws: ``Refusal``; `CancellationError`; what `body` throws. In the first two cases `body` was not called, unless it
+    ///   threw the error itself.
     /// - Precondition: the cost is between 1 and 1,048,576.
-    /// - Complexity: O(log n) of the tenants that wait, under a lock that no user's code runs under.
+    /// - Complexity: O(log n) in the waiting tenants, under a lock that no user code runs under.
     public nonisolated(nonsending) func run<Value>(
         startingBy deadline: ContinuousClock.Instant? = nil, cost: Int = 1,
         _ body: sending @escaping () throws -> sending Value
@@ -108,8 +108,8 @@ public final class Tenant: Sendable {
 
     /// Runs an asynchronous closure with the gate's scheduler as its executor when its turn has come, and returns its value.
     ///
-    /// It has its slot until it returns, also while it is suspended. Otherwise as the `run` of a closure that is not
-    /// asynchronous.
+    /// The closure holds its slot until it returns, even while it is suspended. Otherwise like the `run` of a synchronous
+    /// closure.
     public nonisolated(nonsending) func run<Value>(
         startingBy deadline: ContinuousClock.Instant? = nil, cost: Int = 1,
         _ body: sending @escaping @concurrent () async throws -> sending Value
@@ -124,15 +124,15 @@ public final class Tenant: Sendable {
         }
     }
 
-    /// Submits a closure, to run on a worker when its turn has come. Blocks nobody.
+    /// Submits a closure, to run on a worker when its turn has come. Does not block.
     ///
     /// - Parameters:
-    ///   - deadline: when it has to have begun; what would not is refused at once. Nil: it may wait for ever.
+    ///   - deadline: when it has to have begun; a request that would begin later is refused at once. Nil: it may wait forever.
     ///   - cost: how many turns it counts as.
     ///   - body: called once, or not at all.
-    ///   - orElse: told of a refusal after this call has returned: that it was dropped, that its deadline was over, that the gate
-    ///     was closed. Called on a worker, or, when the scheduler is shut down, by whoever finds that out.
-    /// - Throws: ``Refusal``, when it is refused now; neither closure is called then.
+    ///   - orElse: called when the request is refused after this call has returned: it was dropped, its deadline passed, or the
+    ///     gate was closed. Called on a worker or, if the scheduler is shut down, on the thread that detects this.
+    /// - Throws: ``Refusal``, if the request is refused now; neither closure is then called.
     /// - Precondition: the cost is between 1 and 1,048,576.
     /// - Complexity: as that of `run`.
     public func submit(
@@ -172,7 +172,7 @@ public final class Tenant: Sendable {
             let wakening = await Waiter.wait { waiter in
                 request.willWake(waiter)
                 let (asked, isCancelled) = gate.section { state in
-                    // Asked in the section: after it, the handler of a cancellation finds the request in its line.
+                    // Checked in the section: after it, the cancellation handler finds the request in its line.
                     if Task.isCancelled { return (GateState.Verdict.wouldWait, true) }
                     return (state.ask(request, now_ns: request.asked_ns, canWait: true), false)
                 }
@@ -200,7 +200,7 @@ public final class Tenant: Sendable {
 }
 
 extension Request {
-    /// Has the slot while `body` runs, and gives it back.
+    /// Holds the slot while `body` runs, and returns it.
     fileprivate nonisolated(nonsending) func hold<Value>(
         _ body: nonisolated(nonsending) () async throws -> sending Value
     ) async throws -> sending Value {

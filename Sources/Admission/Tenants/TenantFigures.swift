@@ -1,4 +1,4 @@
-// TenantFigures.swift - what became of everything that a tenant has asked for.
+// TenantFigures.swift - what became of a tenant's requests.
 
 /// Counts and times of a tenant's requests since the tenant was made, as of one moment.
 ///
@@ -6,9 +6,9 @@
 public struct TenantFigures: Hashable, Sendable {
     /// The tenant's name.
     public internal(set) var name: String
-    /// Its share, against those of the others.
+    /// Its share, relative to the other tenants.
     public internal(set) var weight: Int
-    /// How many it has asked for.
+    /// How many requests it has made.
     public internal(set) var asked = 0
     /// How many of these wait.
     public internal(set) var waiting = 0
@@ -18,21 +18,21 @@ public struct TenantFigures: Hashable, Sendable {
     public internal(set) var ended = 0
     /// How many were refused because as many waited as the limit allows.
     public internal(set) var full = 0
-    /// How many were refused at once, because their deadlines would have been over.
+    /// How many were refused at once, because they would have missed their deadlines.
     public internal(set) var late = 0
-    /// How many were refused because their deadlines were over before their turn.
+    /// How many were refused because their deadlines passed before their turn.
     public internal(set) var expired = 0
-    /// How many were refused because a newer one took their place.
+    /// How many were refused because a newer request took their place.
     public internal(set) var dropped = 0
     /// How many were refused because the gate or its scheduler was closed.
     public internal(set) var closed = 0
-    /// How many were withdrawn, because the tasks that waited were cancelled.
+    /// How many were withdrawn, because the waiting tasks were cancelled.
     public internal(set) var cancelled = 0
-    /// The time that those that have begun have waited, in all.
+    /// The total time that requests waited before they began.
     public internal(set) var waited: Duration = .zero
-    /// The longest of these times.
+    /// The longest of these waits.
     public internal(set) var longestWait: Duration = .zero
-    /// The time that those that have ended have taken, in all.
+    /// The total time that ended requests took.
     public internal(set) var ran: Duration = .zero
 
     /// How many run.

@@ -1,8 +1,8 @@
-// CBlockCalls.h - calls of Swift closures whose types are not known where they are called: as the compiler
-// itself calls a closure whose result is of a generic type, in the calling convention of Swift. The value is
-// initialised where it is to lie, and what the closure is given is read where it lies.
+// CBlockCalls.h - calls of Swift closures whose types are not known at the call: as the compiler itself calls
+// a closure whose result is of a generic type, in Swift's calling convention. The value is initialised in
+// place, and the input is read in place.
 //
-// Whether the compiler does so is asked once in each process: BlockCalls.swift.
+// BlockCalls.swift checks once per process that the compiler does so.
 
 #ifndef CBLOCKCALLS_H
 #define CBLOCKCALLS_H
@@ -34,7 +34,7 @@ static inline void *_Nullable block_calls_value(const void *_Nullable code, cons
     return error;
 }
 
-/// Calls an `(Input) throws -> Value`. `input`: where it lies, borrowed.
+/// Calls an `(Input) throws -> Value`. `input`: the address of the input, borrowed.
 static inline void *_Nullable block_calls_step(const void *_Nullable code, const void *_Nullable context,
                                                void *value, const void *input)
 {
@@ -52,7 +52,7 @@ static inline void *_Nullable block_calls_index(const void *_Nullable code, cons
     return error;
 }
 
-/// A node, as far as its block goes. PlainNode.swift says the same.
+/// The part of a node that concerns its block. PlainNode.swift declares the same layout.
 typedef struct block_calls_node {
     const void *_Nullable code;
     void *_Nullable context;
@@ -68,16 +68,16 @@ enum { BLOCK_CALLS_STEP = 1, BLOCK_CALLS_INDEX = 2 };
 /// A function that calls the block of a child.
 typedef void *_Nullable (*block_calls_function)(void *children, void *child);
 
-/// Calls the block of a child, in its node. Null: its value is there; else the error, with a reference.
+/// Calls the block of a child. Null: the value is in the child's node; else the error, with a reference.
 void *_Nullable block_calls_child(void *children, void *child);
 
-/// That function, as an address.
+/// The address of that function.
 static inline block_calls_function block_calls_address(void) { return block_calls_child; }
 
-/// From now on each child is called by `apart`, which gives the same answer.
+/// From now on each child is called by `apart`, which returns the same result.
 void block_calls_apart(block_calls_function apart);
 
-/// Likewise, at once.
+/// As block_calls_child, but calls the block directly, never by `apart`.
 static inline void *_Nullable block_calls_in_node(block_calls_node *node)
 {
     if ((node->flags & BLOCK_CALLS_STEP) != 0) {
@@ -90,10 +90,10 @@ static inline void *_Nullable block_calls_in_node(block_calls_node *node)
     return block_calls_value(node->code, node->context, node->value);
 }
 
-/// The runtime's: gives a reference back.
+/// Releases a reference. Part of the Swift runtime.
 void swift_release(void *_Nullable object);
 
-/// The runtime's, as an address.
+/// The address of `swift_release`.
 typedef void (*block_calls_releasing)(void *_Nullable object);
 static inline block_calls_releasing block_calls_release(void) { return swift_release; }
 

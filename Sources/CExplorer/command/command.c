@@ -76,7 +76,7 @@ static uint64_t number_of(const char *option, const char *text, uint64_t most)
 
 static uint64_t schedules;
 static int violations;
-static char options_of_replay[64]; // those without which a schedule is another one
+static char options_of_replay[64]; // the options that a schedule depends on
 static int complete;
 
 static void print_search(const char *name, const search_report *search)

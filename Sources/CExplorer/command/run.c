@@ -1,4 +1,4 @@
-// run.c - a process for each program: a crash of one is a result, and the cores are used.
+// run.c - a process for each program: a crash is a result, and all cores are used.
 
 #include "run.h"
 
@@ -24,8 +24,8 @@ bool explorer_report_failed(const run_report *report)
            report->exhaustive.signal != 0;
 }
 
-// A fault of the explored program is a violation like any other, with a schedule. It is raised on a stack of
-// its own: the fibre's may be the reason.
+// A fault of the explored program is a violation like any other, with a schedule. The handler has its own
+// stack: the fibre's may be the cause.
 static void fault(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -38,7 +38,7 @@ static void fault(int number, siginfo_t *info, void *context)
     explorer_fail("%s (R3)", what);
 }
 
-// Code that runs on and never comes to a step.
+// Detects code that keeps running without reaching a step.
 static void watch(int number)
 {
     (void)number;

@@ -1,4 +1,4 @@
-// run.h - runs programs of the explorer, several at a time, each in a process of its own.
+// run.h - runs programs of the explorer, several at a time, each in its own process.
 
 #ifndef EXPLORE_RUN_H
 #define EXPLORE_RUN_H
@@ -8,7 +8,7 @@
 typedef struct {
     explorer_options options; // of the exhaustive search; the others differ from it as the fields below say
     uint64_t random;          // executions of the random search (PCT)
-    uint32_t frozen_bound;    // departures beside a thread that stops for ever
+    uint32_t frozen_bound;    // departures in addition to a thread that stops forever
     bool without_frozen;
     uint32_t jobs;
     bool first; // no further one is begun after a violation
@@ -35,7 +35,7 @@ bool explorer_report_failed(const run_report *report);
 /// Makes a fault of the explored program a violation.
 void explorer_catch_faults(void);
 
-/// Fills `reports`, of which every one names its program, and calls `ended` for each as soon as it has ended.
+/// Fills `reports`, each of which names its program, and calls `ended` for each as soon as it has ended.
 /// Returns how many of them, from the first on, were begun.
 size_t explorer_run_all(const run_plan *plan, run_report *reports, size_t count,
                         void (*ended)(const run_report *report));

@@ -1,13 +1,13 @@
 /// explorer.h - runs small concurrent programs under every schedule within bounds, on one thread.
 ///
 /// A program's threads are fibres. Every access to a shared word is a step; before each step the explorer may
-/// let another thread go on, and a load may return any value that the C++20 memory model allows, but for two
-/// things: stores take effect in the order of the program, and a load never sees a store that comes later (no
-/// load buffering). So what holds under all schedules here was checked against stale reads, missing fences
-/// and missing wake-ups, and not proved.
+/// let another thread run, and a load may return any value that the C++20 memory model allows, with two
+/// exceptions: stores take effect in program order, and a load never sees a later store (no load buffering).
+/// So a property that holds under all schedules here has been checked against stale reads, missing fences and
+/// missing wake-ups, but not proved.
 ///
-/// A process explores one program at a time: `explorer_run` and its like must not be called while another
-/// thread is in one of them. The time of a search grows exponentially with its bounds.
+/// A process explores one program at a time: `explorer_run` and similar functions must not be called while
+/// another thread is in one of them. The time of a search grows exponentially with its bounds.
 ///
 /// Sources: loom and CHESS for the search, Burckhardt, Kothari, Musuvathi, Nagarakatte: A Randomized
 /// Scheduler with Probabilistic Guarantees of Finding Bugs (2010) for PCT, Kang, Hur, Lahav, Vafeiadis,
@@ -47,8 +47,8 @@ typedef enum {
     explorer_seq_cst,
 } explorer_order;
 
-/// Of a `memory_order` of C11 or C++, whose values these are: relaxed, consume, acquire, release, acq_rel,
-/// seq_cst. `consume` is acquire, as in every compiler.
+/// Converts a `memory_order` of C11 or C++, whose values are, in order: relaxed, consume, acquire, release,
+/// acq_rel, seq_cst. `consume` is acquire, as in every compiler.
 static inline explorer_order explorer_order_of(int memory_order)
 {
     static const explorer_order orders[] = {explorer_relaxed, explorer_acquire, explorer_acquire,
@@ -56,23 +56,23 @@ static inline explorer_order explorer_order_of(int memory_order)
     return orders[memory_order];
 }
 
-/// A variable of which every thread of the program has its own; zero at first.
+/// A variable of which every thread of the program has its own copy; initially zero.
 #define explorer_thread_local static __attribute__((section("explorer_tls")))
 
-/// Where a step is in the source, for the table of a schedule.
+/// The place of a step in the source, for the table of a schedule.
 typedef struct {
     const char *file;
     int line;
     const char *what;
 } explorer_site;
 
-/// The site of these three, which must last; always the same one.
+/// The site of these three values, always the same one; the strings must outlive it.
 const explorer_site *explorer_site_at(const char *file, int line, const char *what);
 
 // MARK: What a program does
 
-/// Objects of 1, 2, 4 or 8 bytes, which every access takes as a whole, in the low bytes of a word. From the
-/// threads of a program each is a step; from setups and checks it is what it is without threads.
+/// Accesses to objects of 1, 2, 4 or 8 bytes, always as a whole, in the low bytes of a word. On the threads
+/// of a program each access is a step; in setups and checks it behaves as without threads.
 uint64_t explorer_load(const explorer_site *site, const void *object, size_t size, explorer_order order);
 void explorer_store(const explorer_site *site, void *object, size_t size, uint64_t value,
                     explorer_order order);
@@ -86,85 +86,85 @@ typedef enum {
     EXPLORER_XOR
 } explorer_change;
 
-/// Returns the value before.
+/// Returns the previous value.
 uint64_t explorer_modify(const explorer_site *site, void *object, size_t size, explorer_change change,
                          uint64_t operand, explorer_order order);
-/// `expected` has the object's size. A weak one may fail without a reason.
+/// `expected` has the object's size. A weak one may fail spuriously.
 bool explorer_cas(const explorer_site *site, void *object, size_t size, void *expected, uint64_t desired,
                   explorer_order success, explorer_order failure, bool weak);
 void explorer_fence(const explorer_site *site, explorer_order order);
-/// A seq_cst fence of every thread of the program, in one step. membarrier(2) makes one of each thread, at
+/// A seq_cst fence of every thread of the program, in one step. membarrier(2) executes one on each thread, at
 /// some moment of the call.
 void explorer_fence_all(const explorer_site *site);
-/// Before the object is shared: whoever reads it has to know of this, or it is a data race.
+/// Initialises an object before it is shared. A read that this does not happen before is a data race.
 void explorer_init(void *object, size_t size, uint64_t value);
 
-/// Plain accesses, which must not race. No steps. Those of code that clang compiles with
-/// -fsanitize-coverage=func,trace-loads,trace-stores need no call: all are watched, but for copies of whole
+/// Plain accesses, which must not race. They are not steps. Accesses in code that clang compiles with
+/// -fsanitize-coverage=func,trace-loads,trace-stores need no call: all are watched, except copies of whole
 /// structs.
 void explorer_plain_read(const explorer_site *site, const void *object);
 void explorer_plain_write(const explorer_site *site, void *object);
-/// Whether the compiler's reports about the calling thread are left aside: for a look into an object from
-/// outside, when nobody uses it. At first they are not.
+/// Whether the compiler's reports about the calling thread are ignored: for looking into an object from
+/// outside, while no thread uses it. Initially they are not.
 void explorer_ignore_plain(bool ignores);
 
-/// False: timed out. It may return without a reason, as futexes do.
+/// False: timed out. It may return spuriously, as futexes do.
 bool explorer_futex_wait(const explorer_site *site, const void *word, uint32_t value, uint64_t timeout_ns);
 void explorer_futex_wake(const explorer_site *site, const void *word, int count);
-/// Lets others go first.
+/// Lets other threads run first.
 void explorer_yield(const explorer_site *site);
-/// Lets others go on until all of them wait: for a wake-up, or for time to pass.
+/// Lets other threads run until all of them wait: for a wake-up, or for time to pass.
 void explorer_settle(const explorer_site *site);
-/// Virtual: it passes when a wait times out, and a little with every call.
+/// Virtual time: it advances when a wait times out, and a little with every call.
 uint64_t explorer_now_ns(void);
 
-/// Poisoned. NULL, by a decision of the schedule, if the program allows it.
+/// Returns poisoned memory; NULL, by a decision of the schedule, if the program allows it.
 void *explorer_allocate(size_t size, size_t alignment);
-/// Later accesses fail, and so does the call if there is an earlier one that does not happen before it; the
-/// memory is not used again in this execution.
+/// Later accesses fail, and so does the call if an earlier access does not happen before it. The memory is
+/// not reused in this execution.
 void explorer_free(void *memory);
-/// From here on there is none, or there is some again.
+/// From now on memory is exhausted, or available again.
 void explorer_memory_ends(bool ends);
-/// Of the allocations to come, the one with this number, counted from 1, gets none; 0: all get some.
+/// Of the following allocations, the one with this number, counted from 1, fails; 0: none does.
 void explorer_refuse_memory(uint32_t number);
-/// Whether the address is one of the explorer's memory, allocated or not.
+/// Whether the address lies in the explorer's memory, allocated or not.
 bool explorer_owns(const void *memory);
 /// Whether the calling thread runs a program: its setup, its threads or its checks.
 bool explorer_is_running(void);
 /// Whether a thread that touches this address has used up its stack, 128 KB.
 bool explorer_is_below_a_stack(const void *address);
-/// How many pieces of memory are allocated.
+/// The number of allocated blocks.
 size_t explorer_allocated(void);
 
-/// A mutex in a word of 32 bits that is zero at first, and then has the number of its owner.
+/// A mutex in a word of 32 bits: zero while it is free, as initially, else the number of its owner.
 void explorer_lock(const explorer_site *site, void *word);
 bool explorer_try_lock(const explorer_site *site, void *word);
 void explorer_unlock(const explorer_site *site, void *word);
 
 /// Starts a thread, from `setup` or from a thread. The storage of `name` must last.
 int explorer_spawn(const char *name, void (*body)(void *argument), void *argument);
-/// Waits for a thread's end, and learns what it did.
+/// Waits for a thread's end; all that it did happens before the return.
 void explorer_join(const explorer_site *site, int thread);
 /// As join, if the thread has ended; else false.
 bool explorer_try_join(const explorer_site *site, int thread);
 /// The number of the running thread; -1 outside.
 int explorer_self(void);
-/// Whether a thread waits for a wake-up, for time, or for another thread; or has been stopped for ever.
+/// Whether a thread waits for a wake-up, for time, or for another thread; or has been stopped forever.
 bool explorer_is_waiting(int thread);
 /// How many threads were started in this execution.
 int explorer_threads(void);
 
-/// Calm: from here on the default schedule, without a departure. For the way to the state that a program is
-/// about, and for what comes after it. Not calm at first.
+/// Calm: from now on the default schedule, without departures. For reaching the state that a program is
+/// about, and for what comes after it. Initially not calm.
 void explorer_calm(bool calm);
-/// While time stands still, a wait with a limit ends by a wake-up alone: for what must not lean on looking
-/// again.
+/// While time is stopped, a wait with a timeout ends only by a wake-up: for code that must not rely on
+/// polling.
 void explorer_stop_time(bool stopped);
-/// Whether the execution stops a thread for ever, somewhere. A program that does must not wait for its
-/// threads then.
+/// Whether the execution stops a thread forever, at some step. The program must not wait for its threads
+/// then.
 bool explorer_freezes(void);
-/// The thread may wait for ever, as a worker without work does, where a thread is stopped for ever or daemons
-/// stay.
+/// Allows the thread to wait forever, as a worker without work does, in executions where a thread is stopped
+/// forever or daemons stay.
 void explorer_daemon(int thread);
 
 /// Ends the execution as a failure.
@@ -175,23 +175,24 @@ void explorer_fail(const char *format, ...) __attribute__((noreturn, format(prin
 typedef struct EXPLORER_SENDABLE {
     const char *name;
     const char *sentence;
-    /// Makes the shared objects and spawns the threads, before all threads. Called before every execution;
-    /// NULL where `body` does that.
+    /// Creates the shared objects and spawns the threads, before any of them runs. Called before every
+    /// execution; NULL if `body` does that.
     void (*setup)(void);
-    /// The first thread, "main"; NULL: `setup` spawns all there are.
+    /// The first thread, "main"; NULL: `setup` spawns all threads.
     void (*body)(void);
     /// The properties it can violate, by the names of the project's list; or NULL.
     const char *properties;
-    /// Looks at the end, when all threads have ended; calls explorer_fail. NULL: nothing to look at.
+    /// Checks the final state, when all threads have ended; calls explorer_fail. NULL: nothing to check.
     void (*check)(void);
-    /// Looks at the end when one thread was stopped for ever and all others have ended, or are daemons that
-    /// wait; -1: it has ended before. NULL: the program does not claim that it goes on without any of its
-    /// threads.
+    /// Checks the final state when the thread `frozen` was stopped forever and all others have ended, or are
+    /// waiting daemons; -1: the thread ended before it was stopped. NULL: the program does not claim to make
+    /// progress without any one of its threads.
     void (*check_frozen)(int frozen);
-    /// The departures beside a stopped thread that are worth trying in any case, because they are few.
+    /// The number of departures, in addition to a stopped thread, that is always worth trying, because it is
+    /// small.
     uint32_t frozen_bound;
-    /// Whether its daemons wait for ever in every execution: then check_frozen looks at every end, and
-    /// `check` at none.
+    /// Whether its daemons wait forever in every execution: then check_frozen checks every final state, and
+    /// `check` none.
     bool daemons;
     /// Whether memory is sequentially consistent.
     bool sequential;
@@ -203,8 +204,8 @@ typedef struct EXPLORER_SENDABLE {
 
 typedef enum { EXPLORER_EXHAUSTIVE, EXPLORER_PCT, EXPLORER_REPLAY } explorer_strategy;
 
-/// A departure from the default: the running thread goes on, else the next in turn; a load reads the newest
-/// value; nothing fails without a reason.
+/// A departure from the default. By default the running thread continues, else the next in turn; a load reads
+/// the newest value; nothing fails spuriously.
 typedef struct {
     uint32_t step;
     // t: thread; r: how many values back; w: a weak compare-exchange, an allocation or a wait fails; s: which
@@ -218,7 +219,7 @@ enum { EXPLORER_DEVIATIONS_MOST = 256 };
 typedef struct {
     uint32_t count;
     explorer_deviation at[EXPLORER_DEVIATIONS_MOST];
-    int frozen;         // 1 + the thread that stops for ever before its step `frozen_at`; 0: none
+    int frozen;         // 1 + the thread that stops forever before its step `frozen_at`; 0: none
     uint32_t frozen_at; // counted from 1, without calm steps
 } explorer_schedule;
 
@@ -230,7 +231,7 @@ typedef struct {
     uint64_t seed;            // PCT
     uint32_t steps_most;      // more are a livelock
     bool sequentially_consistent;
-    explorer_schedule schedule; // replay; its frozen thread is one of every strategy
+    explorer_schedule schedule; // replay; its frozen thread applies to every strategy
 } explorer_options;
 
 typedef struct {
@@ -246,18 +247,18 @@ typedef struct {
 } explorer_result;
 
 explorer_options explorer_options_default(void);
-/// Grows with every execution, and every step of it: for a watchdog, which may call `explorer_fail` from a
+/// Grows with every execution, and with every step: for a watchdog, which may call `explorer_fail` from a
 /// signal.
 uint64_t explorer_progress(void);
 explorer_result explorer_run(const explorer_program *program, const explorer_options *options);
-/// Runs the program as often as it has steps, and with every thread stopped for ever before every one of its
-/// steps.
+/// Runs the program, and again for each step of each thread, with that thread stopped forever before that
+/// step.
 explorer_result explorer_run_frozen(const explorer_program *program, const explorer_options *options);
-/// A failing schedule with as few departures as can be had by leaving some out (1-minimal).
+/// A failing schedule from which no single departure can be removed (1-minimal).
 explorer_schedule explorer_shrink(const explorer_program *program, const explorer_options *options,
                                   const explorer_result *failure);
-/// Shrinks the schedule of a failure that `explorer_run` has found, then looks for a failure with fewer
-/// departures, in no more executions than that took: an exhaustive search goes deep first.
+/// Shrinks the schedule of a failure that `explorer_run` has found, then searches for a failure with fewer
+/// departures, in no more executions than the first search took: an exhaustive search is depth first.
 void explorer_simplify(const explorer_program *program, const explorer_options *options,
                        explorer_result *failure);
 /// Runs a schedule and prints its steps, a column for each thread.
@@ -268,11 +269,11 @@ void explorer_print(FILE *file, const explorer_program *program, const explorer_
 /// options. Returns the exit status: 0, all hold; 1, a violation; 64, misuse.
 int explorer_main(int count, char **arguments, const explorer_program *programs, size_t program_count);
 
-/// "f1@7,t2@14,r1@20": thread 1 stops for ever before its 7th step, thread 2 goes on before step 14 of all,
-/// the load of step 20 sees the last store but one; calm steps are not counted. "-" when there is none.
-/// Returns the length that it would need, as snprintf.
+/// "f1@7,t2@14,r1@20": thread 1 stops forever before its 7th step, thread 2 runs before step 14 of all, the
+/// load of step 20 sees the last store but one; calm steps are not counted. "-" when there is none. Returns
+/// the length that it would need, as snprintf.
 int explorer_schedule_write(const explorer_schedule *schedule, char *text, size_t size);
-/// False: the text is no schedule.
+/// False: the text is not a schedule.
 bool explorer_schedule_read(explorer_schedule *schedule, const char *text);
 
 #ifdef __cplusplus

@@ -1,6 +1,5 @@
-// CInspection.h - whether what begins is kept for dumps, has a span, and has a slice in recordings: a word
-// that code of any module reads without a call.
-// And how a signal has something done outside of its handler.
+// CInspection.h - whether new work is kept for dumps, has a span, and has a slice in recordings: a word that
+// code of any module reads without a call. Also calls a function after a signal, outside its handler.
 
 #ifndef CINSPECTION_H
 #define CINSPECTION_H
@@ -9,55 +8,55 @@
 
 #pragma clang assume_nonnull begin
 
-/// Not to be used but by the functions below.
+/// To be used only by the functions below.
 extern unsigned char inspection_switch;
 
 /// Bits of the switch.
 enum { INSPECTION_KEEPS = 1, INSPECTION_TRACES = 2, INSPECTION_RECORDS = 4 };
 
-/// Whether what begins is kept. Barrier: none, as what is kept is under locks of its own, which ask again.
+/// Whether new work is kept for dumps. Barrier: none; kept work has its own locks, and the switch is read
+/// again under them.
 static inline bool inspection_is_on(void)
 {
     return __builtin_expect(__atomic_load_n(&inspection_switch, __ATOMIC_RELAXED) & INSPECTION_KEEPS, 0);
 }
 
-/// Whether what begins has a span. Barrier: none, as the tracer is under a lock of its own.
+/// Whether new work has a span. Barrier: none; the tracer has its own lock.
 static inline bool inspection_traces(void)
 {
     return __builtin_expect(__atomic_load_n(&inspection_switch, __ATOMIC_RELAXED) & INSPECTION_TRACES, 0);
 }
 
-/// Whether what runs has a slice in the recording of its thread. Barrier: none: one that is missing, or has
-/// no end, is read as what it is.
+/// Whether running work has a slice in the recording of its thread. Barrier: none; readers accept a slice
+/// that is missing or has no end.
 static inline bool inspection_records(void)
 {
     return __builtin_expect(__atomic_load_n(&inspection_switch, __ATOMIC_RELAXED) & INSPECTION_RECORDS, 0);
 }
 
-/// Whether what begins is kept or has a span: one branch where both are asked for.
+/// Whether new work is kept or has a span: a single branch for both.
 static inline bool inspection_is_on_or_traces(void)
 {
     unsigned char both = INSPECTION_KEEPS | INSPECTION_TRACES;
     return __builtin_expect(__atomic_load_n(&inspection_switch, __ATOMIC_RELAXED) & both, 0);
 }
 
-/// Switches it. It is on from the beginning where COOPERATIONS_INSPECT is 1 in the environment.
+/// Switches keeping. Initially on if COOPERATIONS_INSPECT is 1 in the environment.
 /// Barrier: none.
 void inspection_turn(bool is_on);
 
-/// Switches whether what begins has a span. Barrier: none.
+/// Switches whether new work has a span. Barrier: none.
 void inspection_turn_traces(bool are_on);
 
-/// Switches whether what runs has a slice. Barrier: none.
+/// Switches whether running work has a slice. Barrier: none.
 void inspection_turn_records(bool are_on);
 
-/// Has `call` called after each arrival of a signal, on a thread of its own that does nothing else. Once in a
-/// process.
+/// Calls `call` after each arrival of a signal, on a dedicated thread. Once per process.
 ///
-/// Returns 0, or an errno: EALREADY: it was called before.
+/// Returns 0, or an errno. EALREADY: it was called before.
 int inspection_on_signal(int signal, void (*call)(void));
 
-/// The kernel's number of the calling thread.
+/// The kernel's id of the calling thread.
 long inspection_thread(void);
 
 #pragma clang assume_nonnull end

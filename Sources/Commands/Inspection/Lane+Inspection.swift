@@ -1,6 +1,7 @@
-// Lane+Inspection.swift - what dumps show of an invoker: how much of it runs and waits, and some of its runs.
+// Lane+Inspection.swift - what dumps show of an invoker: how many runs execute and wait, and some of the runs.
 //
-// In one section of its lock it copies counts and retains 64 runs at most; each of these is asked under its own.
+// One critical section of the lane's lock copies counts and retains at most 64 runs; each run is then read under
+// its own lock.
 
 import CompositeOperationsBasics
 @_spi(Faces) internal import Runs

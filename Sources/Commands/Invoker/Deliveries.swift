@@ -1,12 +1,13 @@
-// Deliveries.swift - those who are told of an end are told one at a time and in order.
+// Deliveries.swift - observers of an end are notified one at a time and in order.
 //
-// Invariant I1: a lane has one line of notices for each place; an entry in `lines` means that somebody delivers it, or will.
+// Invariant I1: a lane has one line of notices for each place; an entry in `lines` means that a thread is delivering it, or
+// will.
 
 @_spi(Faces) internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
 extension [Deliveries] {
-    /// Delivers what is to be delivered on the calling thread.
+    /// Delivers the inline notices on the calling thread.
     func deliverInline() { for each in self { each.deliverInline() } }
 }
 
@@ -22,9 +23,9 @@ final class Deliveries: Sendable {
     private let lines = Guarded<[Delivery.Place: Line]>([:])
     private let instance = Instance(.deliveries)
 
-    /// Enqueues a notice. What is to be delivered elsewhere is on its way when the call returns.
+    /// Enqueues a notice. A notice for another place is already dispatched when the call returns.
     ///
-    /// - Returns: whether the caller has to call ``deliverInline()``, under no lock, and when it has nothing else to do.
+    /// - Returns: whether the caller must call ``deliverInline()``, under no lock, after everything else that it has to do.
     func add(_ notice: @escaping Notice, to delivery: Delivery) -> Bool {
         let destination = delivery.destination
         let isMine = lines.withLock { lines in
@@ -39,7 +40,7 @@ final class Deliveries: Sendable {
 
     private func send(_ place: Delivery.Place, to destination: any ExecutionTarget) {
         ExecutionWork.run(on: destination) {
-            // Notices that come meanwhile wait for another job: so the target's other work gets its turn.
+            // Notices that arrive in the meantime wait for another job, so that the target's other work gets its turn.
             for notice in self.take(place) { notice() }
             if !self.isOver(place) { self.send(place, to: destination) }
         }
@@ -53,7 +54,7 @@ final class Deliveries: Sendable {
         lines.withLock { $0[place]?.notices.takeAll() ?? [] }
     }
 
-    /// Whether nothing is left: then the line goes (I1), and with it what it refers to.
+    /// Whether nothing is left; if so, removes the line (I1) and releases what it refers to.
     private func isOver(_ place: Delivery.Place) -> Bool {
         let (isOver, gone) = lines.withLock { lines -> (Bool, Line?) in
             if lines[place]?.notices.isOver() == false { return (false, nil) }

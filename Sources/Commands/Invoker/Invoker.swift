@@ -1,48 +1,48 @@
-// Invoker.swift - what decides when commands run.
+// Invoker.swift - the interface that decides when commands run.
 
-/// Decides when commands run, and knows neither what they do nor what they do it to.
+/// Decides when commands run, and knows neither their work nor their receivers.
 ///
-/// Runs start in the order of their submission within a priority. Each submission of a plain command is a new run. Nothing
-/// that an invoker accepted is lost: each run ends, is refused or is abandoned, and its handle and delegate are told once.
-/// An invoker never undoes anything: only a ``TransactionCommand`` does.
+/// Within a priority, runs start in submission order. Each submission of a plain command is a new run. No accepted run is
+/// lost: each one ends, is refused or is abandoned, and its handle and delegate are notified once. An invoker never undoes
+/// anything: only a ``TransactionCommand`` does.
 ///
-/// Dropping an invoker abandons the runs that have not started.
+/// Releasing an invoker abandons the runs that have not started.
 public protocol Invoker: Sendable {
-    /// Submits a command whose end is of no interest.
+    /// Submits a command and ignores its end.
     func addCommand(command: any Command)
 
-    /// Submits a command, as a run of its own.
+    /// Submits a command as a new run.
     @discardableResult
     func submit<C: Command>(_ command: C, priority: CommandPriority) -> CommandHandle<C.Output>
 
-    /// Submits a run. A run that was submitted before, or executed, is left as it is.
+    /// Submits a run. A run that was already submitted or executed is left unchanged.
     ///
     /// - Returns: the run's handle.
     @discardableResult
     func submit<Output: Sendable>(_ command: TransactionCommand<Output>, priority: CommandPriority)
         -> CommandHandle<Output>
 
-    /// How many runs execute at a time, at most.
+    /// The maximum number of runs that execute at a time.
     var limit: Int { get }
-    /// How many runs were accepted and have no outcome yet.
+    /// The number of accepted runs without an outcome.
     var count: Int { get }
-    /// How many runs there were, by how they ended.
+    /// The number of runs so far, by how they ended.
     var statistics: InvokerStatistics { get }
-    /// The last 64 ends, the oldest first.
+    /// The last 64 ends, oldest first.
     var history: [CommandEnd] { get }
 
-    /// Waits until everything that was accepted before the call has its outcome.
+    /// Waits until every run accepted before the call has its outcome.
     ///
-    /// - Throws: ``CommandUsageError/reentrant`` in a command of this invoker, which would wait for itself;
-    ///   a `CancellationError` if the calling task is cancelled first; the commands go on.
+    /// - Throws: ``CommandUsageError/reentrant`` in a command of this invoker, which would wait for itself; a
+    ///   `CancellationError` if the calling task is cancelled first, which does not cancel the commands.
     func flush() async throws
 
-    /// Cancels everything that was accepted, as ``CommandRun/cancel()`` does.
+    /// Cancels every accepted run, as ``CommandRun/cancel()`` does.
     func cancelAll()
 
-    /// Accepts nothing more, and waits until nothing is left.
+    /// Accepts nothing more, and waits until every accepted run has its outcome.
     ///
-    /// - Precondition: it is not called by a command of this invoker.
+    /// - Precondition: not called by a command of this invoker.
     func shutdown(_ pending: PendingAtShutdown) async
 }
 
@@ -61,13 +61,13 @@ extension Invoker {
     }
 }
 
-/// Which of the waiting commands start first.
+/// The priority of a waiting command.
 public enum CommandPriority: Int, Hashable, Sendable, CaseIterable {
-    /// After all others.
+    /// Starts after all others.
     case low
-    /// The usual one.
+    /// The default.
     case normal
-    /// Before all others.
+    /// Starts before all others.
     case high
 }
 
@@ -75,6 +75,6 @@ public enum CommandPriority: Int, Hashable, Sendable, CaseIterable {
 public enum PendingAtShutdown: Hashable, Sendable {
     /// Runs them.
     case run
-    /// Cancels them: ``CancelReason/Kind/shutDown``.
+    /// Cancels them with ``CancelReason/Kind/shutDown``.
     case reject
 }

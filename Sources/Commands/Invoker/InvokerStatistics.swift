@@ -1,8 +1,8 @@
-// InvokerStatistics.swift - what an invoker remembers: counts, and the last ends.
+// InvokerStatistics.swift - an invoker's statistics: counts, and the last ends.
 
-/// How many runs an invoker has had, by their ends.
+/// The number of runs of an invoker, by how they ended.
 public struct InvokerStatistics: Hashable, Sendable {
-    /// Accepted, whatever became of them.
+    /// Accepted, however they ended.
     public internal(set) var accepted = 0
     /// Returned a value.
     public internal(set) var finished = 0
@@ -12,7 +12,7 @@ public struct InvokerStatistics: Hashable, Sendable {
     public internal(set) var cancelled = 0
     /// Were refused, at once or later.
     public internal(set) var rejected = 0
-    /// Were left over when the invoker went.
+    /// Were left over when the invoker was deallocated.
     public internal(set) var abandoned = 0
 
     mutating func add(_ kind: CommandEnd.Kind) {
@@ -26,7 +26,7 @@ public struct InvokerStatistics: Hashable, Sendable {
     }
 }
 
-/// The end of a run, as an invoker remembers it.
+/// The end of a run, as recorded by an invoker.
 public struct CommandEnd: Hashable, Sendable {
     /// How it ended.
     public enum Kind: Hashable, Sendable {
@@ -38,11 +38,11 @@ public struct CommandEnd: Hashable, Sendable {
         case cancelled
         /// Refused.
         case rejected
-        /// Left over when the invoker went.
+        /// Left over when the invoker was deallocated.
         case abandoned
     }
 
-    /// Which run.
+    /// The run that ended.
     public let transaction: CommandTransaction
     /// How it ended.
     public let kind: Kind
@@ -64,7 +64,7 @@ public struct CommandEnd: Hashable, Sendable {
     }
 }
 
-/// The last ends, in a ring.
+/// The last ends, in a ring buffer.
 struct History {
     static let limit = 64
     private var ends: [CommandEnd] = []
@@ -79,6 +79,6 @@ struct History {
         }
     }
 
-    /// The oldest first.
+    /// Oldest first.
     var all: [CommandEnd] { Array(ends[oldest...] + ends[..<oldest]) }
 }

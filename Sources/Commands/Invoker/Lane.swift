@@ -1,15 +1,15 @@
-// Lane.swift - what an invoker lets run at once, and what waits for that.
+// Lane.swift - the runs that an invoker executes at once, and the runs that wait.
 //
 // Invariants, all under one lock:
-//   I1  running ≤ limit: the number of slots that are taken. A slot is taken with the job that serves it, and given back
-//       when there is nothing left to start, or handed on by the run that ends to the next job.
-//   I2  live = accepted and without an outcome: it grows when a run is accepted, and shrinks in `ended`, once a run.
-//   I3  epochs: a flush ends an epoch; the runs accepted in an epoch count in its `live`. A flush returns when the epochs up
-//       to its own have none left, and these go first to last.
-//   I4  a batch: while `inBatch` > 0, nothing that waits in `gathering` starts. So batches do not overlap.
+//   I1  running ≤ limit: the number of slots that are taken. A slot is taken together with the job that serves it. It is
+//       released when nothing is left to start; a run that ends passes its slot to the next job.
+//   I2  live = accepted and without an outcome: it grows when a run is accepted, and shrinks in `ended`, once for each run.
+//   I3  epochs: a flush closes an epoch; the runs accepted in an epoch count in its `live`. A flush returns when no epoch up
+//       to its own has live runs; epochs are removed first to last.
+//   I4  a batch: while `inBatch` > 0, nothing in `gathering` starts. So batches do not overlap.
 //
-// A run that ends before its turn stays in the queue as a husk, without its command, until its turn; husks never outnumber
-// the rest by more than a constant.
+// A run that ends before its turn stays in the queue as a husk (a tombstone without its command) until its turn. Husks never
+// outnumber the live runs by more than a constant.
 
 @_spi(Faces) internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
@@ -41,7 +41,7 @@ final class Lane: Sendable {
         var running = 0
         var live = LaneMembers()
         var husks = 0
-        /// The runs that left the queues; see `change`.
+        /// The runs removed from the queues; see `change`.
         var released: [CommandRun] = []
         var lastNumber = 0
         var isShutDown = false
@@ -53,13 +53,13 @@ final class Lane: Sendable {
         var gathering = FIFO<Entry>()
         var gatheringCount = 0
         var gatheringCost = 0
-        /// All runs that were accepted up to this one are to run, however few they are.
+        /// All runs accepted up to this number must run, even if they do not fill a batch.
         var forced = 0
         var inBatch = 0
         var timer: (number: Int, task: Task<Void, Never>)?
     }
 
-    /// The effects of a change, outside of the lock.
+    /// The effects of a change, performed outside the lock.
     private struct Effects {
         var jobs = 0
         var woken: [WaitList.Woken] = []
@@ -77,8 +77,8 @@ final class Lane: Sendable {
         self.batching = batching
     }
 
-    /// Whether a member that has not started does not, before what runs now has ended: of a batch that runs several at a time,
-    /// the others may.
+    /// Whether a member that has not started can start only after the running members have ended. In a batch that runs several
+    /// at a time, other members of the batch may start earlier.
     func isBehindWhatRuns(_ member: CommandRun) -> Bool {
         limit == 1 || state.withLock { $0.live[member]?.isGathering == true }
     }
@@ -86,10 +86,10 @@ final class Lane: Sendable {
     var count: Int { state.withLock { $0.live.count } }
     var statistics: InvokerStatistics { state.withLock { $0.statistics } }
 
-    /// The oldest first.
+    /// Oldest first.
     var history: [CommandEnd] { state.withLock { $0.history.all } }
 
-    /// Changes the state. An outcome, which a husk holds, may be a user's object: it is released after the lock.
+    /// Changes the state. A husk holds an outcome, which may be a user's object, so it is released after unlocking.
     private func change<Value>(_ body: (inout State) -> Value) -> Value {
         let (value, released) = state.withLock { state in
             let value = body(&state)
@@ -102,14 +102,14 @@ final class Lane: Sendable {
 
     // MARK: In
 
-    /// Accepts a run, or ends it as rejected.
+    /// Accepts a run, or rejects it.
     ///
-    /// - Parameter accept: makes the run refer to this lane; whether it was free to.
+    /// - Parameter accept: makes the run refer to this lane; returns whether it was free to do so.
     func submit(_ member: CommandRun, cost: Int, priority: CommandPriority, accept: () -> Bool) {
         let (rejection, effects) = change { state -> (CancelReason.Kind?, Effects) in
             if state.isShutDown { return (.shutDown, Effects()) }
             if let capacity, state.live.count >= capacity { return (.queueFull, Effects()) }
-            // The member's lock is taken inside of the lane's, never the other way round.
+            // Lock order: the lane's lock, then the member's; never the reverse.
             guard accept() else { return (nil, Effects()) }
             state.lastNumber += 1
             let entry = Entry(member: member, number: state.lastNumber)
@@ -134,7 +134,7 @@ final class Lane: Sendable {
         }
     }
 
-    /// The effects of a change: a batch that is due, slots for what can start, flushes that are over. Under the lock.
+    /// The effects of a change: a batch that is due, slots for runs that can start, flushes that are complete. Under the lock.
     private func follow(_ state: inout State) -> Effects {
         var effects = Effects()
         if let batching { cutBatch(batching, &state, &effects) }
@@ -154,7 +154,7 @@ final class Lane: Sendable {
         effects.obsoleteTimer?.cancel()
         for waiters in effects.woken { waiters.wake() }
         for _ in 0..<effects.jobs {
-            // Past the scheduler's capacity, which is for what comes from outside: what the lane accepted is to be run.
+            // Bypasses the scheduler's capacity, which limits outside submissions: an accepted run must run.
             do {
                 try scheduler.submit(job: self) { lane, isCancelled in
                     let lane = Unmanaged<Lane>.fromOpaque(lane).takeRetainedValue()
@@ -164,7 +164,7 @@ final class Lane: Sendable {
         }
     }
 
-    /// The scheduler runs nothing any more. The slot of the job that it refused stays taken: nothing will start.
+    /// The scheduler no longer runs anything. The slot of the refused job stays taken: nothing will start.
     private func refuseAll() {
         let members = state.withLock { state in
             state.isShutDown = true
@@ -173,17 +173,17 @@ final class Lane: Sendable {
         end(members, .shutDown).deliverInline()
     }
 
-    /// Ends those that have not started.
+    /// Ends the members that have not started.
     ///
-    /// - Returns: whose inline notices the caller has to deliver, now that all have ended: who is told of one may wait for
-    ///   another one.
+    /// - Returns: the deliveries whose inline notices the caller must deliver, after all have ended: an observer of one member
+    ///   may wait for another.
     private func end(_ members: [CommandRun], _ why: CancelReason.Kind) -> [Deliveries] {
         members.flatMap { $0.latch(unstarted: why) }
     }
 
     // MARK: Turns
 
-    /// A slot's job: starts the next run, which hands the slot on when it ends.
+    /// A slot's job: starts the next run, which passes the slot on when it ends.
     private func serve() {
         while let member = next() { if member.takeTurn(on: self) { return } }
     }
@@ -202,9 +202,9 @@ final class Lane: Sendable {
         }
     }
 
-    /// A run that was accepted has its outcome, and its notices are enqueued.
+    /// Notes that an accepted run has its outcome, and that its notices are enqueued.
     ///
-    /// - Returns: whose inline notices the caller has to deliver.
+    /// - Returns: the deliveries whose inline notices the caller must deliver.
     func ended(_ member: CommandRun, _ badEnd: Outcome<Never>?, heldSlot: Bool) -> [Deliveries] {
         let (effects, stopped) = change { state -> (Effects, [CommandRun]) in
             guard let live = state.live.remove(member) else { return (Effects(), []) }
@@ -227,7 +227,7 @@ final class Lane: Sendable {
 
     // MARK: Dumps
 
-    /// The part that a dump shows.
+    /// The data for a dump.
     struct Sample {
         let running: Int
         let waiting: Int
@@ -235,13 +235,13 @@ final class Lane: Sendable {
         let count: Int
         let isShutDown: Bool
         let hasFlushes: Bool
-        /// Some of those that have no outcome.
+        /// Some of the runs without an outcome.
         let members: [CommandRun]
     }
 
-    /// The part that a dump shows.
+    /// The data for a dump.
     ///
-    /// - Parameter most: so many of its members.
+    /// - Parameter most: the maximum number of members to include.
     func sample(_ most: Int) -> Sample {
         state.withLock { state in
             Sample(
@@ -253,9 +253,9 @@ final class Lane: Sendable {
 
     // MARK: Waiting
 
-    /// Returns when everything that was accepted before has its outcome.
+    /// Returns when every run accepted before has its outcome.
     ///
-    /// - Throws: a `CancellationError` when it was cancelled first: the commands go on.
+    /// - Throws: a `CancellationError` if the caller is cancelled first; the commands continue.
     func flush() async throws {
         if ReentrancyMark.isInside(self) { throw CommandUsageError.reentrant }
         let wakening = await Waiter.wait { waiter in
@@ -271,7 +271,7 @@ final class Lane: Sendable {
         if wakening == .cancelled { throw CancellationError() }
     }
 
-    /// A waiter for all that was accepted so far, which is cut off here; batches of it are let go.
+    /// Registers a waiter for all runs accepted so far: closes the current epoch, and releases pending runs as batches.
     private func register(_ waiter: Waiter) -> Waiter.Registration {
         let (registration, effects) = change { state in
             state.forced = state.lastNumber
@@ -286,7 +286,7 @@ final class Lane: Sendable {
 
     func cancelAll() {
         let members = state.withLock { state in state.live.all }
-        // First those that wait: what runs makes room for the next one when it ends.
+        // First the waiting runs: a running one makes room for the next when it ends.
         let owed = end(members, .requested)
         (owed + members.flatMap { $0.latchCancelled().owed }).deliverInline()
     }
@@ -305,7 +305,7 @@ final class Lane: Sendable {
         await Waiter.wait { register($0) }
     }
 
-    /// Nobody refers to the invoker any more.
+    /// Called when the invoker is deallocated.
     func abandon() {
         let (members, timer) = state.withLock { state in
             state.isShutDown = true
@@ -317,7 +317,7 @@ final class Lane: Sendable {
 
     // MARK: Batches
 
-    /// Moves the next batch to what can start, if one is due and none runs. Under the lock.
+    /// Moves the next batch to `ready`, if one is due and none is running. Under the lock.
     private func cutBatch(_ batching: Batching, _ state: inout State, _ effects: inout Effects) {
         while let first = state.gathering.first, !state.live.contains(first.member) {
             state.released.append(first.member)
@@ -347,7 +347,7 @@ final class Lane: Sendable {
         setTimer(batching, &state, &effects)
     }
 
-    /// Lets the time of the first that gathers run.
+    /// Starts the timer for the first gathering run.
     private func setTimer(_ batching: Batching, _ state: inout State, _ effects: inout Effects) {
         guard let delay = batching.maxDelay else { return }
         let number = state.gathering.first?.number
@@ -378,7 +378,7 @@ extension Lane.State {
         history.add(end)
     }
 
-    /// A run that ended before its turn is still in a queue.
+    /// Notes that a run that ended before its turn is still in a queue.
     fileprivate mutating func leftHusk() {
         husks += 1
         if husks <= 32 + live.count { return }
@@ -389,7 +389,7 @@ extension Lane.State {
         released += gathering.removeAll { !live.contains($0.member) }.map(\.member)
     }
 
-    /// The runs of a batch that have not started.
+    /// Removes and returns the runs of a batch that have not started.
     fileprivate mutating func takeReady() -> [CommandRun] {
         ready.indices.flatMap { index in
             defer { ready[index] = FIFO() }

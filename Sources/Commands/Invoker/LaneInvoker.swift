@@ -1,12 +1,12 @@
-// LaneInvoker.swift - the invokers: one at a time, some at a time, in batches. What they share is a lane.
+// LaneInvoker.swift - the invokers: serial, concurrent, in batches. All are built on a lane.
 
 internal import CInspection
 internal import CompositeOperationsBasics
 public import Scheduling
 
-/// The common base of this module's invokers. Not to be made by itself.
+/// The common base class of this module's invokers. Not to be instantiated directly.
 public class LaneInvoker: Invoker, @unchecked Sendable {
-    // Unchecked: a class with subclasses; all that it has is constant.
+    // Unchecked: a class with subclasses; all its properties are constant.
     let lane: Lane
     private let instance = Instance(.invokers)
 
@@ -17,22 +17,22 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
 
     deinit { lane.abandon() }
 
-    /// Submits a command whose end is of no interest. (``Diagnostics`` tells of its failure.)
+    /// Submits a command and ignores its end. (``Diagnostics`` reports a failure.)
     public final func addCommand(command: any Command) { command.submit(to: self) }
 
-    /// Submits a command, as a run of its own.
+    /// Submits a command as a new run.
     ///
-    /// - Complexity: O(1), but for a batch that is cut.
+    /// - Complexity: O(1), except when a batch is cut.
     @discardableResult
     @inlinable
     public final func submit<C: Command>(_ command: C, priority: CommandPriority) -> CommandHandle<C.Output> {
-        // Inlinable: where the command is known, its types need not be looked up.
+        // Inlinable: if the command's type is known, no metadata look-up is needed.
         let handle = CommandHandle<C.Output>()
         submit(handle, PlainBody(command), cost: cost(command), priority)
         return handle
     }
 
-    /// Submits a run. A run that was submitted before, or executed, is left as it is.
+    /// Submits a run. A run that was already submitted or executed is left unchanged.
     @discardableResult
     public final func submit<Output: Sendable>(
         _ command: TransactionCommand<Output>, priority: CommandPriority
@@ -46,7 +46,7 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
         if inspection_traces() {
             accept(run, run.tracing(body), cost: cost, priority)
         } else {
-            accept(run, body, cost: cost, priority)  // not in one variable: that would be retained once more
+            accept(run, body, cost: cost, priority)  // no shared variable, which would cost another retain
         }
     }
 
@@ -59,27 +59,27 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
     final func cost(_ command: any Command) -> Int {
         guard let cost = lane.batching?.cost?(command) else { return 0 }
         if cost < 0 { fatalError("BatchInvoker: the cost of a command is \(cost), and must not be negative") }
-        return min(cost, 1 << 40)  // so that sums of them are numbers
+        return min(cost, 1 << 40)  // so that sums cannot overflow
     }
 
-    /// How many run at a time, at most.
+    /// The maximum number of runs that execute at a time.
     public final var limit: Int { lane.limit }
-    /// How many were accepted and have no outcome yet.
+    /// The number of accepted runs without an outcome.
     public final var count: Int { lane.count }
-    /// How many there were, by their ends.
+    /// The number of runs so far, by how they ended.
     public final var statistics: InvokerStatistics { lane.statistics }
-    /// The last 64 ends, the oldest first.
+    /// The last 64 ends, oldest first.
     public final var history: [CommandEnd] { lane.history }
-    /// Waits until everything that was accepted before the call has its outcome.
+    /// Waits until every run accepted before the call has its outcome.
     ///
-    /// - Throws: ``CommandUsageError/reentrant`` in a command of this invoker; a `CancellationError` when the calling
-    ///   task is cancelled first: the commands go on.
+    /// - Throws: ``CommandUsageError/reentrant`` in a command of this invoker; a `CancellationError` if the calling
+    ///   task is cancelled first, which does not cancel the commands.
     public final func flush() async throws { try await lane.flush() }
-    /// Cancels everything that was accepted.
+    /// Cancels every accepted run.
     public final func cancelAll() { lane.cancelAll() }
-    /// Accepts nothing more, and waits until nothing is left.
+    /// Accepts nothing more, and waits until every accepted run has its outcome.
     ///
-    /// - Precondition: it is not called by a command of this invoker.
+    /// - Precondition: not called by a command of this invoker.
     public final func shutdown(_ pending: PendingAtShutdown) async { await lane.shutDown(pending) }
 }
 
@@ -89,59 +89,63 @@ extension Command {
     }
 }
 
-/// A command that is one run already.
+/// A command that already is a run.
 private protocol Submittable { func submitted(to invoker: LaneInvoker) }
 
 extension TransactionCommand: Submittable {
     func submitted(to invoker: LaneInvoker) { invoker.submit(self, priority: .normal) }
 }
 
-/// Runs one command at a time, in the order of submission within a priority.
+/// Runs one command at a time; within a priority, in submission order.
 ///
-/// - SeeAlso: `SerialLane`, which this is for commands that await, too.
+/// - SeeAlso: `SerialLane`, the equivalent for code that never awaits.
 public final class SerialInvoker: LaneInvoker, @unchecked Sendable {
     /// Creates an invoker.
     ///
     /// - Parameters:
-    ///   - capacity: how many it accepts that have no outcome; nil: any number. Beyond, commands are refused.
-    ///   - scheduler: whose workers run the commands.
+    ///   - capacity: the maximum number of accepted runs without an outcome, beyond which commands are refused; nil for
+    ///     no limit.
+    ///   - scheduler: the scheduler whose workers run the commands.
     /// - Precondition: `capacity` is greater than 0.
     public init(capacity: Int? = nil, on scheduler: Scheduler = .shared) {
         super.init(Lane(limit: 1, capacity: capacity, on: scheduler))
     }
 }
 
-/// Runs some commands at a time, and starts them in the order of submission within a priority.
+/// Runs several commands at a time; within a priority, starts them in submission order.
 public final class ConcurrentInvoker: LaneInvoker, @unchecked Sendable {
     /// Creates an invoker.
     ///
     /// - Parameters:
-    ///   - limit: how many run at a time.
-    ///   - capacity: how many it accepts that have no outcome; nil: any number. Beyond, commands are refused.
-    ///   - scheduler: whose workers run the commands.
+    ///   - limit: the maximum number of commands that run at a time.
+    ///   - capacity: the maximum number of accepted runs without an outcome, beyond which commands are refused; nil for
+    ///     no limit.
+    ///   - scheduler: the scheduler whose workers run the commands.
     /// - Precondition: `limit` and `capacity` are greater than 0.
     public init(limit: Int, capacity: Int? = nil, on scheduler: Scheduler = .shared) {
         super.init(Lane(limit: limit, capacity: capacity, on: scheduler))
     }
 }
 
-/// Gathers commands and runs them in batches, in the order of submission; priorities do not matter.
+/// Gathers commands and runs them in batches, in submission order; priorities are ignored.
 ///
-/// A batch starts when enough has gathered, by number or by cost; when the first of what gathers has been the first for
-/// long enough; and by ``LaneInvoker/flush()`` and a shutdown that runs what is pending. Batches never overlap: what is
-/// submitted while one runs goes to a later one.
+/// A batch starts when enough commands have gathered, by number or by cost; when the first gathering command has been
+/// first for `maxDelay`; on ``LaneInvoker/flush()``; and on a shutdown that runs pending commands. Batches never
+/// overlap: commands submitted while one runs go to a later batch.
 public final class BatchInvoker: LaneInvoker, @unchecked Sendable {
     /// Creates an invoker.
     ///
     /// - Parameters:
-    ///   - size: how many a batch holds at most, and starts with.
-    ///   - maxDelay: after which time a smaller batch starts; nil: never.
-    ///   - maxCost: with which cost a smaller batch starts, and what a batch of several costs at most; nil: any.
-    ///   - cost: what a command costs, at least 0; nil: nothing. Called in the submission.
-    ///   - order: how the commands of a batch run.
-    ///   - stopsOnFailure: whether a failure keeps the rest of its batch from being started; that is refused then.
-    ///   - capacity: how many it accepts that have no outcome; nil: any number. Beyond, commands are refused.
-    ///   - scheduler: whose workers run the commands.
+    ///   - size: the number of commands at which a batch starts, and its maximum.
+    ///   - maxDelay: the delay after which a smaller batch starts; nil for never.
+    ///   - maxCost: the total cost at which a smaller batch starts, and the maximum cost of a batch of several
+    ///     commands; nil for no limit.
+    ///   - cost: the cost of a command, at least 0; nil means 0. Called during submission.
+    ///   - order: the order in which the commands of a batch run.
+    ///   - stopsOnFailure: whether, after a failure, the commands of the batch that have not started are refused.
+    ///   - capacity: the maximum number of accepted runs without an outcome, beyond which commands are refused; nil for
+    ///     no limit.
+    ///   - scheduler: the scheduler whose workers run the commands.
     ///   - clock: the clock of `maxDelay`.
     /// - Precondition: `size` and `capacity` are greater than 0, and so is the limit of a parallel `order`.
     public init(
@@ -159,7 +163,7 @@ public final class BatchInvoker: LaneInvoker, @unchecked Sendable {
     }
 }
 
-/// How batches are cut. An object, so that to look at it copies none of it.
+/// How batches are cut. A class, so that reading it copies nothing.
 final class Batching: Sendable {
     let size: Int
     let maxDelay: Duration?

@@ -1,6 +1,6 @@
-// LaneMembers.swift - the runs that a lane has accepted and that have no outcome, each found by its place here.
+// LaneMembers.swift - the accepted runs of a lane that have no outcome, each found by its index here.
 
-/// A run, as its lane knows it.
+/// A run, with what its lane knows about it.
 struct LaneMember {
     let run: CommandRun
     let epoch: Int
@@ -8,7 +8,8 @@ struct LaneMember {
     var isGathering: Bool
 }
 
-/// The runs of one lane. Under its lock, which so guards `CommandRun.placeInLane`, too. To come, to go and to be found is O(1).
+/// The runs of one lane. Guarded by the lane's lock, which thus also guards `CommandRun.placeInLane`. Adding, removing and
+/// finding a run is O(1).
 struct LaneMembers {
     private var places: [LaneMember?] = []
     private var free: [Int] = []
@@ -16,14 +17,14 @@ struct LaneMembers {
     var count: Int { places.count - free.count }
     var all: [CommandRun] { places.compactMap { $0?.run } }
 
-    /// Some of them; of as many places it looks at no more than twice as many.
+    /// At most `most` of the runs; examines at most twice as many places.
     func some(_ most: Int) -> [CommandRun] {
         Array(places.prefix(2 * most).compactMap { $0?.run }.prefix(most))
     }
 
     func contains(_ run: CommandRun) -> Bool { run.placeInLane != CommandRun.nowhere }
 
-    /// nil: it has its outcome.
+    /// nil if the run has its outcome.
     subscript(run: CommandRun) -> LaneMember? { contains(run) ? places[run.placeInLane] : nil }
 
     mutating func add(_ member: LaneMember) {
@@ -38,13 +39,13 @@ struct LaneMembers {
 
     mutating func hasGathered(_ run: CommandRun) { places[run.placeInLane]?.isGathering = false }
 
-    /// - Returns: nil: it is none of these.
+    /// - Returns: nil if the run is not a member.
     mutating func remove(_ run: CommandRun) -> LaneMember? {
         guard contains(run) else { return nil }
         let member = places[run.placeInLane].take()
         free.append(run.placeInLane)
         run.placeInLane = CommandRun.nowhere
-        // The memory of many goes with the last of them.
+        // Frees the memory of a large table with its last member.
         if count == 0, places.count > 64 { self = LaneMembers() }
         return member
     }

@@ -1,9 +1,9 @@
-// Command.swift - what a command is: work with a name, which may be done later, elsewhere, and taken back.
+// Command.swift - what a command is: work as a value, to be done later or elsewhere, and perhaps undone.
 
-/// Work as a value: an invoker decides when and where it is done, and knows nothing of what it is done to.
+/// Work as a value. An invoker decides when and where the work is done, and knows nothing about its receiver.
 ///
-/// One command may be executed several times; each execution is a new run. What it works on is the command's own affair:
-/// an instance that is submitted five times runs five times on the same receiver.
+/// One command may be executed several times; each execution is a new run. The receiver is the command's own affair: an
+/// instance submitted five times runs five times on the same receiver.
 ///
 /// - SeeAlso: Gamma, Helm, Johnson, Vlissides, *Design Patterns* (1994), Command.
 public protocol Command<Output>: Sendable {
@@ -12,10 +12,10 @@ public protocol Command<Output>: Sendable {
 
     /// Does the work.
     ///
-    /// - Throws: whatever made the work impossible; a `CancellationError` means that it was given up.
+    /// - Throws: whatever made the work impossible; a `CancellationError` means that the work was abandoned.
     func execute(_ context: CommandContext) async throws -> Output
 
-    /// Whether it never awaits: then ``executeNow(_:)`` may be called. A ``SynchronousCommand`` says so by itself.
+    /// Whether the command never awaits, so that ``executeNow(_:)`` may be called. True for every ``SynchronousCommand``.
     var neverAwaits: Bool { get }
 
     /// Does the work on the calling thread, before the call returns.
@@ -26,15 +26,15 @@ public protocol Command<Output>: Sendable {
 }
 
 extension Command {
-    /// False: it needs a task.
+    /// False: the command needs a task.
     public var neverAwaits: Bool { false }
 
-    /// Stops the process: it needs a task.
+    /// Stops the process: the command needs a task.
     public func executeNow(_ context: CommandContext) throws -> Output {
         fatalError("Command.executeNow: \(Self.self) awaits; call execute()")
     }
 
-    /// Does the work, outside of any invoker.
+    /// Does the work outside any invoker.
     public func execute() async throws -> Output { try await execute(CommandContext()) }
 }
 
@@ -56,32 +56,32 @@ extension SynchronousCommand {
     }
 }
 
-/// A command whose work can be taken back by whoever holds the *proof* that it was done.
+/// A command whose work can be undone by any holder of the *proof* that it was done.
 public protocol UndoableCommand<Output>: Command {
     /// The output of the work.
     associatedtype Output
-    /// The proof: what ``undo(_:_:)`` needs to know of the execution that it takes back.
+    /// The proof: what ``undo(_:_:)`` needs to know about the execution that it undoes.
     associatedtype Undo: Sendable
 
-    /// How far it can be taken back.
+    /// How far the work can be undone.
     var undoability: Undoability { get }
 
-    /// Does the work. One that throws should have left nothing behind; see ``CommandContext/onFailure(_:)``.
+    /// Does the work. An execution that throws should leave nothing behind; see ``CommandContext/onFailure(_:)``.
     func perform(_ context: CommandContext) async throws -> Performed<Output, Undo>
 
-    /// Takes the work back.
+    /// Undoes the work.
     func undo(_ undo: Undo, _ context: CommandContext) async throws
 
-    /// Does the work again, after it was taken back.
+    /// Redoes the work after it was undone.
     ///
-    /// - Parameter undone: the proof of the execution that was taken back.
+    /// - Parameter undone: the proof of the execution that was undone.
     func redo(_ undone: Undo, _ context: CommandContext) async throws -> Performed<Output, Undo>
 
-    /// Whether it is a ``MergeableCommand``, which says so by itself.
+    /// Whether the command is a ``MergeableCommand``; true for every one of those.
     var isMergeable: Bool { get }
 
-    /// Whether none of the three ever awaits: then the next three may be called. A ``SynchronousUndoableCommand`` says so by
-    /// itself.
+    /// Whether none of the three methods above ever awaits, so that the next three may be called. True for every
+    /// ``SynchronousUndoableCommand``.
     var isSynchronous: Bool { get }
 
     /// Does the work on the calling thread, before the call returns.
@@ -89,12 +89,12 @@ public protocol UndoableCommand<Output>: Command {
     /// - Precondition: ``isSynchronous``.
     func performNow(_ context: CommandContext) throws -> Performed<Output, Undo>
 
-    /// Takes the work back on the calling thread, before the call returns.
+    /// Undoes the work on the calling thread, before the call returns.
     ///
     /// - Precondition: ``isSynchronous``.
     func undoNow(_ undo: Undo, _ context: CommandContext) throws
 
-    /// Does the work again on the calling thread, before the call returns.
+    /// Redoes the work on the calling thread, before the call returns.
     ///
     /// - Precondition: ``isSynchronous``.
     func redoNow(_ undone: Undo, _ context: CommandContext) throws -> Performed<Output, Undo>
@@ -107,7 +107,7 @@ extension UndoableCommand {
     /// ``Undoability/exact``.
     public var undoability: Undoability { .exact }
 
-    /// Does the work; nobody will take it back.
+    /// Does the work and discards the proof.
     public func execute(_ context: CommandContext) async throws -> Output {
         try await perform(context).output
     }
@@ -118,19 +118,19 @@ extension UndoableCommand {
     }
 }
 
-/// How far a command can be taken back.
+/// How far a command can be undone.
 public enum Undoability: Hashable, Sendable {
-    /// Everything is as before.
+    /// Undoing restores everything.
     case exact
-    /// There is nothing to take back: the command changes nothing.
+    /// There is nothing to undo: the command changes nothing.
     case noEffect
-    /// The command cannot be taken back; why. Its `undo` is called all the same, as an acknowledgement.
+    /// The command cannot be undone, for the given reason. Its `undo` is still called, as an acknowledgement.
     case irreversible(String)
 
     package var isIrreversible: Bool { if case .irreversible = self { true } else { false } }
 }
 
-/// That work was done: its output, and the proof that taking it back needs.
+/// The result of work that was done: its output, and the proof needed to undo it.
 public struct Performed<Output: Sendable, Undo: Sendable>: Sendable {
     /// The output.
     public let output: Output
@@ -150,7 +150,7 @@ extension Performed where Output == Void {
 }
 
 extension Performed where Undo == Void {
-    /// Work was done whose undoing needs to know nothing.
+    /// Work was done that can be undone without any proof.
     public init(_ output: Output) { self.init(output, undo: ()) }
 }
 
@@ -159,7 +159,7 @@ extension Performed where Output == Void, Undo == Void {
     public init() { self.init((), undo: ()) }
 }
 
-/// A command out of a closure.
+/// A command made from a closure.
 public struct ClosureCommand<Output: Sendable>: Command {
     private let body: @Sendable (CommandContext) async throws -> Output
 
@@ -175,7 +175,7 @@ public struct ClosureCommand<Output: Sendable>: Command {
     public func execute(_ context: CommandContext) async throws -> Output { try await body(context) }
 }
 
-/// An undoable command out of two closures; the proof is what the first one gives.
+/// An undoable command made from two closures; the proof is what the first one returns.
 public struct UndoableClosure<Proof: Sendable>: UndoableCommand {
     /// Nothing.
     public typealias Output = Void
@@ -185,7 +185,7 @@ public struct UndoableClosure<Proof: Sendable>: UndoableCommand {
     private let body: @Sendable (CommandContext) async throws -> Proof
     private let takeBack: @Sendable (Proof, CommandContext) async throws -> Void
 
-    /// A command that calls `body`, and `undo` with what that gave.
+    /// A command that calls `body`, and `undo` with the result of `body`.
     public init(
         _ body: @escaping @Sendable (CommandContext) async throws -> Proof,
         undo: @escaping @Sendable (Proof, CommandContext) async throws -> Void
@@ -199,14 +199,14 @@ public struct UndoableClosure<Proof: Sendable>: UndoableCommand {
         Performed(undo: try await body(context))
     }
 
-    /// Calls the second one.
+    /// Calls the second closure.
     public func undo(_ undo: Proof, _ context: CommandContext) async throws {
         try await takeBack(undo, context)
     }
 }
 
 extension UndoableClosure where Proof == Void {
-    /// A command that calls `body`, and `undo` to take that back.
+    /// A command that calls `body`, and `undo` to undo it.
     public init(
         _ body: @escaping @Sendable (CommandContext) async throws -> Void,
         undo: @escaping @Sendable (CommandContext) async throws -> Void

@@ -1,48 +1,49 @@
-// CommandContext.swift - what a command is told about the run that it is part of.
+// CommandContext.swift - what a command knows about the run that it is part of.
 
 @_spi(Faces) internal import Runs
 internal import Synchronization
 
-/// The run, as its command sees it.
+/// A command's view of its run.
 public struct CommandContext: Sendable {
-    /// The run that it is part of; nil outside of any.
+    /// The run that the command is part of; nil outside any run.
     public internal(set) var transaction: CommandTransaction?
-    /// When its time is over; nil: never, or on a clock of its own (``Command/timeout(_:clock:)``).
+    /// The deadline of the run; nil if it has none, or one on another clock (``Command/timeout(_:clock:)``).
     public internal(set) var deadline: ContinuousClock.Instant? {
         get { deadlineObject?.instant }
         set { deadlineObject = newValue.map { Deadline($0) } }
     }
-    /// Which attempt this is, from 1; see ``Command/retry(_:)``.
+    /// The number of the attempt, from 1; see ``Command/retry(_:)``.
     public internal(set) var attempt = 1
-    /// Whether the call takes work back.
+    /// Whether the call undoes work.
     public internal(set) var isCompensating = false
 
-    /// An object, as few runs have one: the layout of an instant is known at run time alone, and so would be that of a context.
+    /// Boxed, since few runs have a deadline: the layout of an instant is known only at run time, and so would be that of a
+    /// context that stores one inline.
     private var deadlineObject: Deadline?
-    /// The run that can be asked to end; nil: there is none.
+    /// The run that can be cancelled; nil if there is none.
     private var run: (any Cancellable)?
-    /// The runs around it.
+    /// The enclosing runs.
     private var outer: CancellationLink?
-    /// On a worker without a task of the run's own, the task that is found, if any, has nothing to do with it.
+    /// False on a worker, for a run without a task: the current task, if there is one, has nothing to do with the run.
     var looksAtTask = true
-    /// nil: nothing is taken back when this one fails.
+    /// nil: nothing is undone when this command fails.
     var parts: FailureParts?
-    /// Work is taken back that was not taken back whole before: what is left is, as ``TransactionOptions/Compensation`` says.
+    /// An earlier attempt undid only part of the work: undo the rest, as ``TransactionOptions/Compensation`` specifies.
     var goesOn = false
 
-    /// A context outside of any run.
+    /// A context outside any run.
     public init() {}
 
-    /// That of a run in no other one.
+    /// The context of an outermost run.
     ///
-    /// - Parameter looksAtTask: whether it has a task of its own.
+    /// - Parameter looksAtTask: whether the run has its own task.
     init(of run: CommandRun, looksAtTask: Bool) {
         transaction = run.transaction
         self.run = run
         self.looksAtTask = looksAtTask
     }
 
-    /// Whether somebody asked for the run to end. Never while work is taken back.
+    /// Whether cancellation of the run was requested. Always false while work is being undone.
     public var isCancelled: Bool {
         if isCompensating { return false }
         if looksAtTask, Task.isCancelled { return true }
@@ -55,19 +56,21 @@ public struct CommandContext: Sendable {
         return false
     }
 
-    /// - Throws: `CancellationError` when somebody asked for the run to end.
+    /// - Throws: `CancellationError` if cancellation of the run was requested.
     public func checkCancellation() throws { if isCancelled { throw CancellationError() } }
 
-    /// Says what is to be taken back should this `perform` throw: last first, before the commands that ran before it.
+    /// Registers compensation to run if this `perform` throws: last registered first, and before the commands that ran earlier
+    /// are undone.
     ///
-    /// Inside a ``TransactionCommand``, as its ``TransactionOptions/compensation`` says, and in a step of an ``UndoStack``;
-    /// elsewhere, and in a ``SynchronousCommand`` that is run by itself, nobody takes anything back. A call that does not await
-    /// cannot: of a ``SynchronousUndoableCommand`` it throws a ``TransactionFailure`` then, which says that something is left.
+    /// The compensation runs inside a ``TransactionCommand``, according to its ``TransactionOptions/compensation``, and in a
+    /// step of an ``UndoStack``. It does not run elsewhere, nor in a ``SynchronousCommand`` that runs on its own. A call that
+    /// does not await cannot run it: for a ``SynchronousUndoableCommand``, such a call throws a ``TransactionFailure`` that
+    /// reports leftovers.
     public func onFailure(_ undoPart: @escaping @Sendable (CommandContext) async throws -> Void) {
         parts?.add(undoPart)
     }
 
-    /// This context, where what a command says is to be taken back is what `map` makes of it.
+    /// This context, except that `map` is applied to each compensation that a command registers.
     package func mappingParts(_ map: @escaping FailureParts.Map) -> CommandContext {
         guard let parts else { return self }
         var context = self
@@ -75,10 +78,10 @@ public struct CommandContext: Sendable {
         return context
     }
 
-    /// Code of the command's is told of a failure, which it passes on.
+    /// Notes that code of the command has observed a failure and passes it on.
     func noteFailureIsHeard() { (run as? CommandRun)?.noteFailureIsHeard() }
 
-    /// Says that a run inside of this one left something, as its failure says.
+    /// Records that a nested run left something behind, if its error says so.
     func noteLeftovers(of error: any Error) {
         switch leftovers(of: error) {
         case .complete: break
@@ -87,12 +90,12 @@ public struct CommandContext: Sendable {
         }
     }
 
-    /// Says so where the error that the run around it is thrown does not say it.
+    /// Records the leftovers unless the error that the enclosing run receives already reports them.
     func noteLeftovers(of error: any Error, unlessIn end: Outcome<Never>) {
         if leftovers(of: end.thrown ?? error) != leftovers(of: error) { noteLeftovers(of: error) }
     }
 
-    /// The context of what takes this run's work back: cancellation and deadline do not reach it.
+    /// The context for undoing this run's work: neither cancellation nor the deadline applies.
     var compensating: CommandContext {
         var context = CommandContext()
         context.transaction = transaction
@@ -100,9 +103,9 @@ public struct CommandContext: Sendable {
         return context
     }
 
-    /// The context of a run inside of this one.
+    /// The context of a nested run.
     ///
-    /// - Parameter inner: nil: nobody asks for that run alone to end.
+    /// - Parameter inner: the nested run if it can be cancelled separately; else nil.
     consuming func within(_ transaction: CommandTransaction, _ inner: (any Cancellable)?) -> CommandContext {
         self.transaction = transaction
         if let inner {
@@ -120,12 +123,12 @@ private final class Deadline: Sendable {
     init(_ instant: ContinuousClock.Instant) { self.instant = instant }
 }
 
-/// Anything that can be asked to end.
+/// Anything whose cancellation can be requested.
 protocol Cancellable: AnyObject, Sendable {
     var isCancelRequested: Bool { get }
 }
 
-/// A run, and those around it.
+/// A run and its enclosing runs.
 private final class CancellationLink: Sendable {
     let run: any Cancellable
     let outer: CancellationLink?
@@ -136,18 +139,18 @@ private final class CancellationLink: Sendable {
     }
 }
 
-/// The work that a failing `perform` left to take back.
+/// The compensation that a failing `perform` registered.
 package final class FailureParts: Sendable {
     package typealias Part = @Sendable (CommandContext) async throws -> Void
-    /// Makes another one of a part.
+    /// Transforms a part.
     package typealias Map = @Sendable (@escaping Part) -> Part
 
-    /// How to go on when one of them fails.
+    /// How to proceed when one of the parts fails.
     let policy: TransactionOptions.Compensation
     private let lock = WordLock()
-    // Under `lock` alone.
+    // Guarded by `lock`.
     @exclusivity(unchecked) private nonisolated(unsafe) var parts: [Part] = []
-    /// They are among others.
+    /// Set if the parts are stored in another object, after mapping.
     private let outer: (parts: FailureParts, map: Map)?
 
     init(_ policy: TransactionOptions.Compensation) { (self.policy, outer) = (policy, nil) }
@@ -169,7 +172,7 @@ package final class FailureParts: Sendable {
 
     var isEmpty: Bool { locked { parts.isEmpty } }
 
-    /// All of them, once; in their order.
+    /// Removes and returns all parts, in registration order.
     func take() -> [Part] {
         locked {
             defer { parts = [] }

@@ -1,4 +1,4 @@
-// CommandHandle+Run.swift - how a run is claimed, executed and ended: what knows the type of its output.
+// CommandHandle+Run.swift - how a run is claimed, executed and ended: the part that knows the output type.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
@@ -10,16 +10,16 @@ extension CommandHandle {
         try locked { fields throws(CommandUsageError) in try fields.machine.claim() }
     }
 
-    /// Executes a run that was claimed, and ends it.
+    /// Executes a claimed run and ends it.
     ///
-    /// - Throws: how it ended.
+    /// - Throws: the error with which the run ended.
     func perform(
         _ body: TransactionBody<Output>, _ context: CommandContext, _ claim: RunClaim
     ) async throws -> Output {
         if body.isSynchronous { return try performNow(body, context, claim) }
-        // A cancellation of the handle is meant for the run that it names.
+        // Cancelling the handle cancels only the first run, which it names.
         let inner = context.within(transaction, claim == .first ? self : nil)
-        // A task of its own, so that `cancel()` reaches the work and not its caller.
+        // A separate task, so that `cancel()` cancels the work and not its caller.
         let lane = ReentrancyMark.innermost
         let task = Task {
             await ReentrancyMark.inTask(of: lane) { await Self.outcome(of: body, inner, in: context) }
@@ -44,7 +44,7 @@ extension CommandHandle {
             let badEnd = body.end(of: error, inner)
             context.noteLeftovers(of: error, unlessIn: badEnd)
             if claim == .first { end(badEnd, from: nil) } else { endAgain(false, body) }
-            throw badEnd.thrown!  // a bad end always has one
+            throw badEnd.thrown!  // a bad end always has an error
         }
         if claim == .first { finish(value) } else { endAgain(true, body) }
         return value
@@ -60,7 +60,8 @@ extension CommandHandle {
         locked { $0.machine.endAgain(finished: isFinished, isRolledBack: isRolledBack) }
     }
 
-    /// - Parameter outer: of the run around this one: is told what stays of this one, where its error does not say so.
+    /// - Parameter outer: the context of the enclosing run; records leftovers of this run that its error does not
+    ///   report.
     private static func outcome(
         of body: TransactionBody<Output>, _ context: CommandContext, in outer: CommandContext
     ) async -> Outcome<Output> {
@@ -88,7 +89,7 @@ extension CommandHandle {
             }
             finish(value)
         } else {
-            // Detached: a task in which this thread is has nothing to do with this run.
+            // Detached: the task current on this thread, if any, has nothing to do with this run.
             let task = Task.detached(executorPreference: lane.scheduler) {
                 let outcome = await ReentrancyMark.inTask(of: ReentrancyMark.Holders(lane)) {
                     await Self.outcome(of: body, context, in: CommandContext())

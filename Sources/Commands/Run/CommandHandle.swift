@@ -1,16 +1,16 @@
-// CommandHandle.swift - one run, as those see it who wait for its end: the outcome, latched.
+// CommandHandle.swift - one run, as its waiters see it: the latched outcome.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) public import Runs
 internal import Scheduling
 
-/// One run of a command: its name, and its outcome, which is written once and can be read for ever.
+/// One run of a command: its name, and its outcome, which is written once and can be read any number of times.
 ///
-/// All members may be used from any thread. A handle of a run that has ended keeps the outcome, and nothing of the command.
+/// All members may be used from any thread. The handle of a run that has ended keeps the outcome but not the command.
 public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Sendable {
-    // Unchecked: `kept` is used under the run's lock alone, and in `deinit`.
+    // Unchecked: `kept` is accessed only under the run's lock, and in `deinit`.
 
-    /// The value that it gave: there, if it has finished.
+    /// The value of the run; present if the run has finished.
     @exclusivity(unchecked) private var kept = ValueStorage()
 
     @usableFromInline override init() { super.init() }
@@ -19,7 +19,7 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
 
     override func takeTurn(on lane: Lane) -> Bool { turn(on: lane) }
 
-    /// The outcome; nil before it is there.
+    /// The outcome; nil before the end.
     public var result: Outcome<Output>? {
         locked { fields in
             guard fields.machine.hasOutcome else { return nil }
@@ -29,9 +29,9 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
         }
     }
 
-    /// The outcome; waits for it. To cancel the task that waits changes nothing.
+    /// The outcome; waits for it. Cancelling the waiting task has no effect.
     ///
-    /// - Precondition: it is not awaited in a command for what is queued behind that command, or for that command.
+    /// - Precondition: a command awaits neither its own outcome nor that of a run queued behind it.
     public var outcome: Outcome<Output> {
         get async {
             demandNoDeadlock()
@@ -44,8 +44,8 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
 
     /// The value; waits for it.
     ///
-    /// Throws what ``TransactionCommand/execute(_:)`` throws; or a `CancellationError` as soon as the task that waits is cancelled,
-    /// which cancels nothing else.
+    /// Throws what ``TransactionCommand/execute(_:)`` throws; or a `CancellationError` as soon as the waiting task is cancelled,
+    /// which does not cancel the run.
     ///
     /// - Precondition: as for ``outcome``.
     public var value: Output {
@@ -62,11 +62,10 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
         }
     }
 
-    /// Blocks the calling thread until the outcome is there. On a worker of a scheduler, another one takes its
-    /// place meanwhile.
+    /// Blocks the calling thread until the outcome is set. On a scheduler's worker, another worker takes its place in the meantime.
     ///
-    /// - Parameter timeout: nil: however long it takes.
-    /// - Returns: nil when the time was over first.
+    /// - Parameter timeout: nil waits without limit.
+    /// - Returns: nil if the timeout expired first.
     /// - Precondition: as for ``outcome``.
     @available(*, noasync, message: "Blocks the thread; await the outcome.")
     public func wait(timeout: Duration? = nil) -> Outcome<Output>? {
@@ -80,9 +79,9 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
         return isOver ? latchedOutcome : result
     }
 
-    /// Calls `body` once with the outcome, also when that is there already; unless the subscription has ended before.
+    /// Calls `body` once with the outcome, even if the run has already ended, unless the subscription ends first.
     ///
-    /// Observers at the same place are told in the order of their registration, after the delegate.
+    /// Observers at the same place are notified in registration order, after the delegate.
     public func onOutcome(
         _ delivery: Delivery = .inline, _ body: @escaping @Sendable (Outcome<Output>) -> Void
     ) -> Subscription {
@@ -114,16 +113,16 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
         return outcome
     }
 
-    /// Latches the outcome and tells it.
+    /// Latches the outcome and notifies observers.
     ///
-    /// - Parameter origin: where it was not claimed.
+    /// - Parameter origin: nil for a claimed run; otherwise, in which states the run may be ended.
     func end(_ outcome: Outcome<Output>, from origin: RunMachine.Origin?) {
         latch(outcome.badEnd, from: origin, tellsAtOnce: true) { keep(outcome) }?.deliverInline()
     }
 
-    /// As ``end(_:from:)``, but inline notices are the caller's to deliver.
+    /// As ``end(_:from:)``, but leaves the delivery of inline notices to the caller.
     ///
-    /// - Returns: nil when the outcome is another.
+    /// - Returns: nil if this end is not the outcome.
     func latch(_ outcome: Outcome<Output>, from origin: RunMachine.Origin?) -> [Deliveries]? {
         latch(outcome.badEnd, from: origin) { keep(outcome) }
     }
@@ -133,7 +132,7 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
         if case .finished(let value) = outcome { kept.store(value) }
     }
 
-    /// As ``end(_:from:)``, of one that was claimed, and finished.
+    /// As ``end(_:from:)``, for a claimed run that finished.
     func finish(_ value: Output) {
         latch(nil, from: nil, tellsAtOnce: true) { kept.store(value) }?.deliverInline()
     }

@@ -1,21 +1,21 @@
-// CommandRun.swift - one run of a command, whatever it gives: where it is on its way, who waits, and who is told of its end.
+// CommandRun.swift - one run of a command, independent of its output type: its state, its waiters and its observers.
 //
-// Not generic: a generic type is looked up wherever it is used, which takes longer than the use. All that knows the type of the
-// output is in CommandHandle, and does as little as it can.
+// Not generic: the metadata of a generic type is looked up wherever the type is used, which takes longer than the use. All code that
+// knows the output type is in CommandHandle, and does as little as it can.
 //
-// The order of an end: the work has ended; the outcome is latched; notices enter their queues; the lane's slot is free;
-// those who wait are woken; inline notices are delivered; `execute` returns.
+// The order of an end: the work has ended; the outcome is latched; notices enter their queues; the lane's slot is free; waiters are
+// woken; inline notices are delivered; `execute` returns.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 internal import Synchronization
 
-/// One run of a command: its name, and its end, which comes once. Its outcome is in the ``CommandHandle`` that it is.
+/// One run of a command: its name, and its end, which comes once. Every run is a ``CommandHandle``, which has the outcome.
 ///
 /// All members may be used from any thread.
 public class CommandRun: @unchecked Sendable {
-    // Unchecked, and so is its exclusivity: `fields`, and the value of a handle, are used under `lock` alone, which is not
-    // recursive; the invariants are in `RunFields`.
+    // Unchecked, and so is its exclusivity: `fields` and the value of a handle are accessed only under `lock`, which is not recursive.
+    // The invariants are in `RunFields`.
 
     /// The name of the run.
     public let transaction: CommandTransaction
@@ -23,7 +23,7 @@ public class CommandRun: @unchecked Sendable {
     private let cancelFlag = Atomic(false)
     private let lock = WordLock()
     @exclusivity(unchecked) private var fields = RunFields()
-    /// Where its lane has it: under that lane's lock.
+    /// The run's index in its lane. Guarded by the lane's lock.
     @exclusivity(unchecked) final var placeInLane = CommandRun.nowhere
     static let nowhere = -1
     private let instance = Instance(.runs)
@@ -41,10 +41,10 @@ public class CommandRun: @unchecked Sendable {
 
     // MARK: Cancelling
 
-    /// Cancels the run: one that has not started ends at once, and never will; one that runs is asked to end. That of a
-    /// ``TransactionGroup`` cancels the runs in it, and ends when they have.
+    /// Cancels the run. A run that has not started ends at once and never starts; a running one is asked to end. The run of a
+    /// ``TransactionGroup`` cancels the runs in the group, and ends when they have ended.
     ///
-    /// - Returns: false when it has ended already.
+    /// - Returns: false if the run has already ended.
     @discardableResult
     public final func cancel() -> Bool {
         let (isInTime, owed) = latchCancelled()
@@ -52,7 +52,7 @@ public class CommandRun: @unchecked Sendable {
         return isInTime
     }
 
-    /// As ``cancel()``, but inline notices are the caller's to deliver.
+    /// As ``cancel()``, but leaves the delivery of inline notices to the caller.
     final func latchCancelled() -> (isInTime: Bool, owed: [Deliveries]) {
         cancelFlag.store(true, ordering: .releasing)
         let (cancelMembers, isInTime) = locked { ($0.cancelMembers, !$0.machine.hasOutcome) }
@@ -65,13 +65,13 @@ public class CommandRun: @unchecked Sendable {
         return (isRunning, [])
     }
 
-    /// `cancel()` looks for the task after it has set the flag; this looks at the flag after it has left the task.
+    /// `cancel()` sets the flag, then looks for the task; this method stores the task, then checks the flag.
     final func adopt(_ task: any RunTask) {
         locked { fields in if !fields.machine.hasOutcome { fields.task = task } }
         if isCancelRequested { task.cancel() }
     }
 
-    /// The delegate will not be told, and is let go; also when the run has ended, and its notice is on its way.
+    /// Releases the delegate without notifying it, even if the run has ended and the notice is already queued.
     public final func detach() {
         let delegate = takeDelegate()
         withExtendedLifetime(delegate) {}
@@ -86,10 +86,10 @@ public class CommandRun: @unchecked Sendable {
 
     // MARK: Ends
 
-    /// Latches the end of what did not finish, and tells it.
+    /// Latches the end of a run that did not finish, and notifies observers.
     ///
-    /// - Parameter origin: where it was not claimed.
-    /// - Returns: whether the end is this one.
+    /// - Parameter origin: nil for a claimed run; otherwise, in which states the run may be ended.
+    /// - Returns: whether this end became the outcome.
     @discardableResult
     final func end(_ badEnd: Outcome<Never>, from origin: RunMachine.Origin?) -> Bool {
         guard let owed = latch(badEnd, from: origin, tellsAtOnce: true) else { return false }
@@ -97,14 +97,14 @@ public class CommandRun: @unchecked Sendable {
         return true
     }
 
-    /// Latches an end, and tells it; inline notices are the caller's to deliver: an observer may block, or wait for what the
-    /// caller ends next.
+    /// Latches an end and enqueues the notices. Inline notices are left to the caller, because an observer may block, or wait for a
+    /// run that the caller ends next.
     ///
     /// - Parameters:
-    ///   - badEnd: nil: it finished.
-    ///   - tellsAtOnce: the caller delivers at once: so what needs no queue, gets none.
-    ///   - keep: keeps the value that it gave. Under the lock.
-    /// - Returns: nil when the end is another.
+    ///   - badEnd: nil if the run finished.
+    ///   - tellsAtOnce: the caller delivers at once, so a notice that needs no queue gets none.
+    ///   - keep: stores the value of the run. Called under the lock.
+    /// - Returns: nil if this end is not the outcome.
     final func latch(
         _ badEnd: Outcome<Never>?, from origin: RunMachine.Origin?, tellsAtOnce: Bool = false,
         keep: () -> Void = {}
@@ -153,9 +153,10 @@ public class CommandRun: @unchecked Sendable {
         return owed
     }
 
-    /// Notes the failure of a run on a lane, or of a group: unless somebody looks later, it is told when the run goes. Under the lock.
+    /// Records the failure of a run on a lane or of a group: unless it is read, it is reported when the run is deallocated. Under the
+    /// lock.
     ///
-    /// - Parameter fields: as they were before the end.
+    /// - Parameter fields: the fields before the end.
     private func unseen(_ badEnd: Outcome<Never>, _ fields: borrowing RunFields, ranOnLane: Bool)
         -> UnseenFailure?
     {
@@ -165,12 +166,13 @@ public class CommandRun: @unchecked Sendable {
         return UnseenFailure(error) { [transaction] in "command \(transaction.name)" }
     }
 
-    /// Code inside of it is told of a failure that it passes on.
+    /// Notes that code inside the run has observed a failure that it passes on.
     final func noteFailureIsHeard() { locked { $0.isFailureHeard = true } }
 
-    /// Has the notices enter their queues: first that of the delegate, then those of the observers, then of who came meanwhile.
+    /// Enqueues the notices: first the delegate's, then those of the observers, then those of observers that registered in the
+    /// meantime.
     ///
-    /// - Returns: whose inline notices the caller has to deliver.
+    /// - Returns: the deliveries whose inline notices the caller must deliver.
     private func tell(_ delegate: Delivery?, _ observers: Registrations<RunObserver>) -> [Deliveries] {
         var isInline = false
         if let delegate { isInline = deliveries.add({ self.tellDelegate() }, to: delegate) }
@@ -194,7 +196,7 @@ public class CommandRun: @unchecked Sendable {
         }
     }
 
-    /// The queues of its notices.
+    /// The queues of this run's notices.
     final var deliveries: Deliveries {
         locked { fields in
             if let deliveries = fields.deliveries { return deliveries }
@@ -204,15 +206,15 @@ public class CommandRun: @unchecked Sendable {
         }
     }
 
-    /// Once: whoever takes it out tells it, or does not.
+    /// At most once: the delegate is notified by the thread that takes it out.
     private func tellDelegate() {
         let badEnd = locked { $0.badEnd }
         takeDelegate()?.tell(transaction, badEnd?.thrown)
     }
 
-    /// Calls `body` once when the outcome is there, before anybody is told; delivers what it gives.
+    /// Calls `body` once when the outcome is latched, before observers are notified, and delivers the returned notices.
     ///
-    /// - Parameter isSpan: it tells a tracer alone.
+    /// - Parameter isSpan: `body` only informs a tracer.
     final func whenEnded(isSpan: Bool = false, _ body: @escaping @Sendable (Outcome<Never>?) -> [Deliveries])
     {
         let (isOver, badEnd) = locked { fields in
@@ -230,7 +232,7 @@ public class CommandRun: @unchecked Sendable {
 
     final var isOver: Bool { locked { $0.machine.hasOutcome } }
 
-    /// Whether there is a value.
+    /// Whether the run has a value.
     final var hasFinished: Bool { locked { $0.machine.hasOutcome && $0.badEnd == nil } }
 
     final func register(_ waiter: Waiter) -> Waiter.Registration {
@@ -244,7 +246,7 @@ public class CommandRun: @unchecked Sendable {
             let machine = fields.machine
             return (fields.lane, machine.state == .accepted, machine.state == .executing && machine.holdsSlot)
         }
-        // Where one runs at a time, what runs is the code that calls.
+        // If the lane runs one at a time, the running command is the caller.
         guard let lane, ReentrancyMark.isInside(lane),
             isWaiting && lane.isBehindWhatRuns(self) || isRunning && lane.limit == 1
         else { return }
@@ -256,10 +258,10 @@ public class CommandRun: @unchecked Sendable {
 
     // MARK: Turns
 
-    /// A lane has accepted it.
+    /// Accepts the run for a lane.
     ///
-    /// - Parameter body: of its output.
-    /// - Returns: whether it was not accepted before, and nobody has run it.
+    /// - Parameter body: a body with the output type of this run.
+    /// - Returns: false if the run was accepted before, or has run.
     final func accept(_ body: AnyBody, by lane: Lane) -> Bool {
         locked { fields in
             guard fields.machine.accept() else { return false }
@@ -269,24 +271,24 @@ public class CommandRun: @unchecked Sendable {
         }
     }
 
-    /// Its turn has come.
+    /// Begins the run's turn.
     ///
-    /// - Returns: what is to be run; nil when there is nothing any more.
+    /// - Returns: the body to run; nil if nothing is left to run.
     final func beginTurn() -> AnyBody? { locked { $0.machine.begin() ? $0.held : nil } }
 
-    /// Runs it in its turn.
+    /// Executes the run in its turn.
     ///
-    /// - Returns: false when there is nothing to run any more.
+    /// - Returns: false if nothing is left to run.
     func takeTurn(on lane: Lane) -> Bool { fatalError("CommandRun: a handle knows what it runs") }
 
-    /// Ends it if it has not started.
+    /// Ends the run if it has not started.
     ///
-    /// - Returns: whose inline notices the caller has to deliver.
+    /// - Returns: the deliveries whose inline notices the caller must deliver.
     final func latch(unstarted why: CancelReason.Kind) -> [Deliveries] {
         latch(.cancelled(CancelReason(ofRun: why)), from: .beforeStart) ?? []
     }
 
-    /// Ends it if no lane has it, and nobody ran it.
+    /// Rejects the run if no lane has accepted it and it has not run.
     final func reject(_ why: CancelReason.Kind) -> Bool {
         if locked({ $0.machine.state != .ready }) { return false }
         return end(.cancelled(CancelReason(ofRun: why)), from: .ready)

@@ -1,28 +1,28 @@
-// CommandState.swift - where runs are on their way, and what misuse is told.
+// CommandState.swift - the states of a run, and the errors of misuse.
 
-/// A call that came at the wrong time. It has changed nothing.
+/// A call that came at the wrong time, and had no effect.
 public enum CommandUsageError: Error, Hashable, Sendable {
-    /// The command runs, or has run.
+    /// The command is running, or has run.
     case alreadyExecuted
-    /// There is nothing to undo: it has never run, or failed.
+    /// There is nothing to undo: the command has never run, or it failed.
     case notExecuted
     /// The command was undone.
     case alreadyUndone
     /// The command has no undo.
     case notUndoable
-    /// The command runs, or is being undone.
+    /// The command is running or being undone.
     case busy
-    /// The call comes from inside what it would wait for, or from a task that was begun there.
+    /// The call comes from inside the work that it would wait for, or from a task started there.
     case reentrant
-    /// An undo failed; nobody knows in which state things are.
+    /// An undo failed; the state of the receiver is unknown.
     case broken
 }
 
-/// Where a ``TransactionCommand`` is on its way.
+/// The state of a ``TransactionCommand``.
 public enum CommandState: Hashable, Sendable {
-    /// Nobody has run it.
+    /// Not yet run.
     case ready
-    /// An invoker has it.
+    /// Accepted by an invoker.
     case accepted
     /// Running.
     case executing

@@ -2,39 +2,40 @@
 
 internal import Runs
 
-/// Names one run of a command, from before it is submitted. To be stored, compared and hashed; its value means nothing.
+/// Names one run of a command, even before it is submitted. To be stored, compared and hashed; its value has no
+/// meaning.
 ///
-/// No two runs of a process share a token. It holds nothing alive.
+/// No two runs of a process share a token. A token keeps nothing alive.
 public struct CommandTransaction: Hashable, Sendable, CustomDebugStringConvertible {
     private let id = RunID.next()
 
     init() {}
 
-    /// As traces name it.
+    /// The number used in traces.
     var number: UInt64 { id.number }
 
-    /// As dumps name it.
+    /// The name used in dumps.
     var name: String { id.description }
 
     /// A tag for logs.
     public var debugDescription: String { "transaction \(id)" }
 }
 
-/// Which of several overlapping runs began last: only that one may close the spinner.
+/// Tracks which of several overlapping runs began last: only that run may, for example, hide a spinner.
 ///
-/// Share one among all places that are told of an end.
+/// Share one instance among all places that are notified of an end.
 public struct LatestTransaction: Hashable, Sendable {
     private var latest: CommandTransaction?
 
-    /// None has begun.
+    /// No run has begun.
     public init() {}
 
-    /// A run begins; the one before is not the latest any more. To be called before anybody can run the command.
+    /// Notes that a run begins; the previous run is no longer the latest. Call this before the command can run.
     public mutating func begin(_ transaction: CommandTransaction) { latest = transaction }
 
-    /// A run has ended.
+    /// Notes that a run has ended.
     ///
-    /// - Returns: true for the one that began last, once.
+    /// - Returns: true for the run that began last, once.
     public mutating func finish(_ transaction: CommandTransaction) -> Bool {
         guard latest == transaction else { return false }
         latest = nil

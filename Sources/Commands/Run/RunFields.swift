@@ -1,78 +1,80 @@
-// RunFields.swift - what a run knows, under its lock.
+// RunFields.swift - the state of a run, under its lock.
 //
 // Invariants:
-//   I1  the outcome is written once, in the section that takes `waiters`, `dependents`, `observers` and `held`, which are
-//       empty from then on. So each of them is told once, and whoever looks after registering has missed nothing. Only
-//       while `isTelling`, which begins there, observers come still: who made it true takes them, until there are none,
-//       and makes it false in that section. So nobody's notice enters its queue before that of one who came earlier.
-//   I2  `machine` decides who claims the run, and which end is its outcome; see RunMachine.
+//   I1  the outcome is written once, in the critical section that takes `waiters`, `dependents`, `observers` and `held`,
+//       which are empty from then on. So each entry is notified once, and a thread that checks after registering misses
+//       nothing. The only exception is while `isTelling`, which begins in that section: observers may still register. The
+//       thread that set `isTelling` takes them until none are left, and clears it in the same section. Hence notices are
+//       enqueued in registration order.
+//   I2  `machine` decides which caller claims the run, and which end is the outcome; see RunMachine.
 //   I3  `lane` is set from acceptance to the outcome.
-//   I4  `delegate` is there until it is told or detached: whoever takes it out, does the one or the other.
+//   I4  `delegate` is set until it is notified or detached: the thread that takes it out does one or the other.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// The state of a run, but for the value that it gave. Not to be copied: it is a dozen references.
+/// The state of a run, except for its value. Noncopyable, since it contains a dozen references.
 struct RunFields: ~Copyable {
     var machine = RunMachine()
-    /// How it ended without a value.
+    /// How the run ended, if without a value.
     var badEnd: Outcome<Never>?
-    /// That it failed, if nobody was told, and no caller got the error.
+    /// The failure of the run, if no observer was notified and no caller got the error.
     var unseen: UnseenFailure?
-    /// Code inside of it was told of a failure that it passed on.
+    /// Code inside the run observed a failure that it passed on.
     var isFailureHeard = false
-    /// One of `dependents` is the end of its span.
+    /// One of `dependents` ends the span of the run.
     var hasSpan = false
     var delegate: DelegateReference?
-    /// Of a group: cancels what is in it.
+    /// Of a group: cancels its members.
     var cancelMembers: (@Sendable () -> [Deliveries])?
     var waiters = WaitList()
-    /// Code of this module's, which is short, and gives the notices that are to be delivered after it.
+    /// Short code of this module, which returns the notices to be delivered after it.
     var dependents: [@Sendable (Outcome<Never>?) -> [Deliveries]] = []
     var observers = Registrations<RunObserver>()
-    /// The first observers are being told: one that comes now is told after them.
+    /// The first observers are being notified: an observer that registers now is notified after them.
     var isTelling = false
-    /// So is the delegate, alone and in place: observers elsewhere do not wait for that.
+    /// Only the delegate is being notified, and in place: observers at other places need not wait for it.
     var isTellingInPlace = false
-    /// Where those who were told first were, so that who comes later does not overtake them; nil: nowhere yet.
+    /// The queues of the first notices, reused so that later observers do not overtake earlier ones; nil if there are
+    /// none yet.
     var deliveries: Deliveries?
-    /// The body that the lane will run.
+    /// The body for the lane to run.
     var held: AnyBody?
     var lane: Lane?
-    /// While it executes in one.
+    /// Set while the run executes in a task.
     var task: (any RunTask)?
 
-    /// Whether nobody waits for the end, is to be told of it, or knows what follows from it.
+    /// Whether the end has no waiters, no observers and no dependents.
     var isQuiet: Bool {
         delegate == nil && observers.isEmpty && waiters.isEmpty && dependents.isEmpty && cancelMembers == nil
     }
 
-    /// Whether a failure goes no further: nobody waits for it, is told of it, or follows from it.
+    /// Whether a failure reaches nobody: no waiter, no observer and no dependent.
     var isUnheard: Bool {
         delegate == nil && observers.isEmpty && waiters.isEmpty && dependents.count == (hasSpan ? 1 : 0)
             && !isFailureHeard && held?.tellsFailures != true
     }
 
-    /// Whether anybody is to be told.
+    /// Whether there is a delegate or an observer to notify.
     var isListened: Bool { delegate != nil || !observers.isEmpty }
 
-    /// Whether an observer that comes now is told after the ones that came before, which are being told.
+    /// Whether an observer that registers now must follow earlier ones, which are being notified.
     func isBehind(_ delivery: Delivery) -> Bool {
         isTelling && (!isTellingInPlace || delivery.place == .inline)
     }
 
-    /// Whether the delegate is all that is told, and nothing else follows from the end.
+    /// Whether the end does nothing but notify the delegate, inline.
     var isDelegateAlone: Bool {
         guard let delegate, lane == nil, observers.isEmpty, dependents.isEmpty else { return false }
         return delegate.delivery.place == .inline
     }
 }
 
-/// Somebody who is told the outcome.
+/// An observer of the outcome.
 struct RunObserver: Sendable {
     let registration: Registration
     let delivery: Delivery
-    /// Given the run, which has ended.
+    /// Called with the run, which has ended.
     let body: @Sendable (CommandRun) -> Void
 }
 

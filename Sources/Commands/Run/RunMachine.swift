@@ -1,28 +1,28 @@
-// RunMachine.swift - where a run is on its way, as a pure state machine: decides, and does nothing else.
+// RunMachine.swift - the state of a run, as a pure state machine: it decides, and has no effects.
 //
 //     ready ─ accept ─> accepted
-//       └──── claim, begin ────┴─> executing ─ end ─> finished, failed       with the outcome, which is there once
+//       └──── claim, begin ────┴─> executing ─ end ─> finished, failed       with the outcome, which is set once
 //                                      ^                  │
 //                                      │               undo begins
 //                 claimed again        │                  v
 //     undone ──────────────────────────┘    broken <── undoing ──> undone
 //
 // Invariants:
-//   I1  the outcome is decided by one call of `end`: from `executing`, or, where nothing ran, from `ready` or `accepted`.
+//   I1  one call of `end` decides the outcome: from `executing`, or, if nothing ran, from `ready` or `accepted`.
 //   I2  one claim or turn takes the run from `ready` or `accepted` to `executing`.
-//   I3  what runs after that was undone: its end is not the outcome.
+//   I3  the end of a run that follows an undo is not the outcome.
 
 /// A claim on a run, which allows one execution.
 enum RunClaim: Equatable {
-    /// The one that the token names.
+    /// The execution that the token names.
     case first
-    /// An execution after an undo: it answers its caller alone.
+    /// An execution after an undo, which reports only to its caller.
     case again
 }
 
-/// Where a run is on its way.
+/// The state of a run.
 struct RunMachine: Equatable {
-    /// From which states an end without a run is possible.
+    /// The states from which a run may end without having executed.
     enum Origin {
         case ready
         case beforeStart
@@ -30,19 +30,19 @@ struct RunMachine: Equatable {
 
     private(set) var state = CommandState.ready
     private(set) var hasOutcome = false
-    /// Whether it runs in its turn on a lane, or did.
+    /// Whether the run executes, or executed, in its turn on a lane.
     private(set) var holdsSlot = false
 
-    /// A lane takes it.
+    /// A lane accepts the run.
     ///
-    /// - Returns: whether none has it, and nobody ran it.
+    /// - Returns: whether no lane has accepted it before, and it has not run.
     mutating func accept() -> Bool {
         guard state == .ready else { return false }
         state = .accepted
         return true
     }
 
-    /// Its turn has come.
+    /// The run's turn has come.
     ///
     /// - Returns: whether there is anything to run.
     mutating func begin() -> Bool {
@@ -52,7 +52,7 @@ struct RunMachine: Equatable {
         return true
     }
 
-    /// Somebody runs it.
+    /// Claims the run for an execution.
     mutating func claim() throws(CommandUsageError) -> RunClaim {
         switch state {
         case .ready, .accepted:
@@ -66,9 +66,9 @@ struct RunMachine: Equatable {
         }
     }
 
-    /// Ends it.
+    /// Ends the run.
     ///
-    /// - Parameter origin: where it was not claimed.
+    /// - Parameter origin: nil for a claimed run; otherwise, in which states the run may be ended.
     /// - Returns: whether this end is the outcome.
     mutating func end(finished: Bool, from origin: Origin?) -> Bool {
         switch (origin, state) {
@@ -81,15 +81,15 @@ struct RunMachine: Equatable {
         return true
     }
 
-    /// Ends one that was claimed again.
+    /// Ends an execution that was claimed again.
     ///
-    /// - Parameter isRolledBack: whether it left nothing that could have been taken back.
+    /// - Parameter isRolledBack: whether it left nothing behind that could have been undone.
     mutating func endAgain(finished: Bool, isRolledBack: Bool) {
         state = finished ? .finished : isRolledBack ? .undone : .broken
     }
 
-    /// - Parameter goesOn: one that has failed may be tried again; the caller sees to it that it was an undo.
-    /// - Throws: why nothing can be undone now.
+    /// - Parameter goesOn: a broken run may be retried; the caller must know that an undo broke it.
+    /// - Throws: the reason why the run cannot be undone now.
     mutating func beginUndo(goesOn: Bool) throws(CommandUsageError) {
         switch state {
         case .broken where goesOn, .finished: state = .undoing

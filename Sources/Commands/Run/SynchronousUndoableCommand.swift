@@ -1,18 +1,18 @@
-// SynchronousUndoableCommand.swift - a command that can be taken back, and never awaits: it needs no task.
+// SynchronousUndoableCommand.swift - an undoable command that never awaits, and so needs no task.
 
 /// An undoable command that never awaits. An undo stack performs, undoes and redoes it before the call returns
 /// (``UndoStack/performNow(_:name:target:mergeKey:recording:)``), an invoker runs it on a worker, and neither makes a task.
 ///
-/// A command that throws should have left nothing behind: what it says in ``CommandContext/onFailure(_:)`` may await, and is taken back by
-/// an ``UndoStack`` whose call awaits, and in a run of several; any other call says that it is left.
+/// A command that throws should leave nothing behind. Compensation registered with ``CommandContext/onFailure(_:)`` may await; it runs
+/// only in an ``UndoStack`` call that awaits, and in a run of several commands. Any other call reports leftovers instead.
 public protocol SynchronousUndoableCommand<Output>: UndoableCommand {
     /// Does the work: see ``UndoableCommand/perform(_:)``.
     func perform(_ context: CommandContext) throws -> Performed<Output, Undo>
 
-    /// Takes the work back.
+    /// Undoes the work.
     func undo(_ undo: Undo, _ context: CommandContext) throws
 
-    /// Does the work again: see ``UndoableCommand/redo(_:_:)``.
+    /// Redoes the work: see ``UndoableCommand/redo(_:_:)``.
     func redo(_ undone: Undo, _ context: CommandContext) throws -> Performed<Output, Undo>
 }
 
@@ -27,41 +27,41 @@ extension SynchronousUndoableCommand {
     /// True.
     public var neverAwaits: Bool { true }
 
-    /// Does the work on the calling thread; nobody will take it back.
+    /// Does the work on the calling thread and discards the proof.
     public func executeNow(_ context: CommandContext) throws -> Output { try perform(context).output }
     /// Does the work on the calling thread.
     public func performNow(_ context: CommandContext) throws -> Performed<Output, Undo> {
         try perform(context)
     }
-    /// Takes it back on the calling thread.
+    /// Undoes the work on the calling thread.
     public func undoNow(_ undo: Undo, _ context: CommandContext) throws { try self.undo(undo, context) }
-    /// Does it again on the calling thread.
+    /// Redoes the work on the calling thread.
     public func redoNow(_ undone: Undo, _ context: CommandContext) throws -> Performed<Output, Undo> {
         try redo(undone, context)
     }
 }
 
 extension UndoableCommand {
-    /// False: it needs a task.
+    /// False: the command needs a task.
     public var isSynchronous: Bool { false }
 
-    /// Stops the process: it needs a task.
+    /// Stops the process: the command needs a task.
     public func performNow(_ context: CommandContext) throws -> Performed<Output, Undo> {
         fatalError("UndoableCommand.performNow: \(Self.self) awaits; call perform()")
     }
 
-    /// Stops the process: it needs a task.
+    /// Stops the process: the command needs a task.
     public func undoNow(_ undo: Undo, _ context: CommandContext) throws {
         fatalError("UndoableCommand.undoNow: \(Self.self) awaits; call undo()")
     }
 
-    /// Stops the process: it needs a task.
+    /// Stops the process: the command needs a task.
     public func redoNow(_ undone: Undo, _ context: CommandContext) throws -> Performed<Output, Undo> {
         fatalError("UndoableCommand.redoNow: \(Self.self) awaits; call redo()")
     }
 }
 
-/// A command out of two closures that never await; the proof is what the first one gives.
+/// A command made from two closures that never await; the proof is what the first one returns.
 public struct SynchronousUndoableClosure<Proof: Sendable>: SynchronousUndoableCommand {
     /// Nothing.
     public typealias Output = Void
@@ -71,7 +71,7 @@ public struct SynchronousUndoableClosure<Proof: Sendable>: SynchronousUndoableCo
     private let body: @Sendable () throws -> Proof
     private let takeBack: @Sendable (Proof) throws -> Void
 
-    /// A command that calls `body`, and `undo` with what that gave.
+    /// A command that calls `body`, and `undo` with the result of `body`.
     public init(
         _ body: @escaping @Sendable () throws -> Proof, undo: @escaping @Sendable (Proof) throws -> Void
     ) {

@@ -1,14 +1,14 @@
-// TracedBody.swift - runs that have spans, while somebody traces (RunTrace.swift).
+// TracedBody.swift - runs that have spans, while a tracer is installed (RunTrace.swift).
 //
-// The span of a run in an invoker is there from its submission to its end, that of another one while it executes. A run that is
-// called inside of one with a span, and a command of a run of several, have none: they are events of it.
+// A run in an invoker has a span from its submission to its end; any other run, while it executes. A run called inside a run
+// with a span, and a member of a run of several commands, have no span: each is an event of the outer span.
 
 internal import CInspection
 @_spi(Faces) internal import Runs
 
 /// The work of a run, as a part of its trace.
 final class TracedBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
-    // Unchecked, as its superclass is: it adds constants alone.
+    // Unchecked, as its superclass is: it adds only constants.
     private let body: TransactionBody<Output>
     private let trace: RunTrace
 
@@ -40,7 +40,7 @@ final class TracedBody<Output: Sendable>: TransactionBody<Output>, @unchecked Se
 }
 
 extension CommandRun {
-    /// The work for a lane, and a span that ends with the run. Under no lock.
+    /// The work for a lane, with a span that ends with the run. Call under no lock.
     final func tracing(_ body: AnyBody) -> AnyBody {
         guard locked({ $0.machine.state == .ready }),
             let trace = RunTrace.begin(
@@ -55,9 +55,9 @@ extension CommandRun {
 }
 
 extension CommandHandle {
-    /// A run that does not go through a lane: with a span, or an event of the run around it. Under no lock.
+    /// Traces a run that does not go through a lane, as a span or as an event of the enclosing run. Call under no lock.
     ///
-    /// - Parameter perform: runs it.
+    /// - Parameter perform: runs the body.
     func tracing(
         _ body: TransactionBody<Output>, _ perform: (TransactionBody<Output>) throws -> Output
     ) throws -> Output {
@@ -98,7 +98,7 @@ extension CommandHandle {
 }
 
 extension TransactionOptions {
-    /// ``observer``; and while somebody traces, the run's members are events of the innermost run with a span.
+    /// ``observer``; while a tracer is installed, it also records the run's members as events of the innermost run with a span.
     var tracedObserver: (@Sendable (TransactionEvent) -> Void)? {
         guard inspection_traces(), let trace = RunTrace.current, trace.takesCommands else { return observer }
         return { [observer] event in

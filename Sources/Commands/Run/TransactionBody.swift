@@ -1,11 +1,12 @@
-// TransactionBody.swift - what a run does, and what it keeps to take that back. One for each way to make a command.
+// TransactionBody.swift - what a run does, and what it keeps for the undo. One class for each way to make a
+// command.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// The work of a run, whatever it gives: not generic, so that to hold one looks no type up.
+/// The work of a run, independent of its output type. Not generic, so that holding one needs no metadata look-up.
 ///
-/// Its owner calls one member at a time: a run or an undo. `Sendable` for that reason.
+/// Sendable because its owner calls one member at a time: a run or an undo.
 @usableFromInline class AnyBody: @unchecked Sendable {
     let options: TransactionOptions
     private let instance = Instance(.bodies)
@@ -13,43 +14,43 @@ internal import CompositeOperationsBasics
     init(_ options: TransactionOptions) { self.options = options }
 
     var isSynchronous: Bool { false }
-    /// That of the command's type, for dumps.
+    /// The name of the command's type, for dumps.
     var nameOfCommand: String? { nil }
-    /// Whether somebody is told of failures while it runs.
+    /// Whether an observer is notified of failures during the run.
     var tellsFailures: Bool { false }
 
-    /// The same, called as a part of a run that has a span.
+    /// The same body, wrapped for a run that has a span.
     func traced(in trace: RunTrace) -> AnyBody { self }
 }
 
-/// The work of a transaction command, or of a plain command that an invoker was given.
+/// The work of a transaction command, or of a plain command submitted to an invoker.
 @usableFromInline class TransactionBody<Output: Sendable>: AnyBody, @unchecked Sendable {
     func runSynchronously(_ context: CommandContext) throws -> Output {
         fatalError("TransactionCommand.executeNow: what it does awaits; call execute()")
     }
     func run(_ context: CommandContext) async throws -> Output { fatalError("TransactionBody: abstract") }
 
-    /// nil: it has no undo.
+    /// nil if the command has no undo.
     var undoability: Undoability? { nil }
-    /// Takes the last run, which succeeded, back.
+    /// Undoes the last run, which succeeded.
     func undo(_ context: CommandContext) async throws { throw CommandUsageError.notUndoable }
-    /// As ``undo(_:)``, of one that is synchronous.
+    /// As ``undo(_:)``, for a synchronous body.
     func undoNow(_ context: CommandContext) throws { throw CommandUsageError.notUndoable }
-    /// Whether the last run, which failed, left nothing behind that could have been taken back.
+    /// Whether the last run, which failed, left nothing behind that could have been undone.
     var isRolledBack: Bool { true }
 
-    /// The same commands, which have not run.
+    /// The same commands in a body that has not run.
     func renewed() -> TransactionBody { fatalError("TransactionBody: abstract") }
 
     override func traced(in trace: RunTrace) -> AnyBody { TracedBody(self, trace) }
 
-    /// The end of a run whose command threw this.
+    /// The end of a run whose command threw `error`.
     final func end(of error: any Error, _ context: CommandContext) -> Outcome<Never> {
         Outcome(thrown: error, isAsked: context.isCancelled, mappedBy: options.mapError)
     }
 }
 
-/// A command that cannot be taken back.
+/// A command without an undo.
 @usableFromInline final class PlainBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
     private let command: any Command<Output>
 
@@ -129,7 +130,7 @@ final class UndoableBody<Wrapped: UndoableCommand>: TransactionBody<Wrapped.Outp
     override func renewed() -> TransactionBody<Wrapped.Output> { UndoableBody(renew(command), options) }
 }
 
-/// Fails when it is run.
+/// A body that fails when it is run.
 final class FailedBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
     private let error: any Error
 
@@ -144,9 +145,9 @@ final class FailedBody<Output: Sendable>: TransactionBody<Output>, @unchecked Se
     override func renewed() -> TransactionBody<Output> { FailedBody(error, options) }
 }
 
-/// Takes back what a failing `perform` registered.
+/// Runs the compensation that a failing `perform` registered.
 ///
-/// - Returns: nil when nothing is left of it.
+/// - Returns: nil if nothing is left behind.
 func takeBack(_ parts: FailureParts, after error: any Error, _ context: CommandContext) async
     -> TransactionFailure?
 {
@@ -157,10 +158,10 @@ func takeBack(_ parts: FailureParts, after error: any Error, _ context: CommandC
     return failure.hasLeftovers ? failure : nil
 }
 
-/// Calls `body`; when it throws, what it registered is taken back.
+/// Calls `body`; if it throws, runs the compensation that it registered.
 ///
-/// - Throws: what `body` throws; or a ``TransactionFailure`` with that, when something could not be taken back.
-@inline(__always)  // each frame of a call that awaits costs as much as a lock
+/// - Throws: what `body` throws; or a ``TransactionFailure`` with that error if something could not be undone.
+@inline(__always)  // each frame of an awaiting call costs as much as a lock
 nonisolated(nonsending) func takingBackParts<Value>(
     _ context: CommandContext, _ policy: TransactionOptions.Compensation = .continueOnFailure,
     _ body: nonisolated(nonsending) (CommandContext) async throws -> Value
@@ -173,9 +174,10 @@ nonisolated(nonsending) func takingBackParts<Value>(
     }
 }
 
-/// Calls `body`, which never awaits; when it throws, nobody takes back what it registered, as that may await.
+/// Calls `body`, which never awaits. If it throws, the compensation that it registered does not run, since it may
+/// await.
 ///
-/// - Throws: what `body` throws; or a ``TransactionFailure`` with that, when it had registered anything.
+/// - Throws: what `body` throws; or a ``TransactionFailure`` with that error if it registered anything.
 func leavingParts<Value>(_ context: CommandContext, _ body: (CommandContext) throws -> Value) throws -> Value
 {
     let parts = FailureParts(.continueOnFailure)
@@ -189,18 +191,18 @@ func leavingParts<Value>(_ context: CommandContext, _ body: (CommandContext) thr
     }
 }
 
-/// How far a command that threw `error` was taken back.
+/// How far a command that threw `error` was rolled back.
 func leftovers(of error: any Error) -> TransactionFailure.Rollback {
     switch error {
     case let failure as TransactionFailure: failure.rollback
     case is OutcomeUnknown: .incomplete
-    // A command that was asked to end, and what it threw then.
+    // A command that was cancelled, and the error that it threw then.
     case let reason as CancelReason: reason.underlying.map { leftovers(of: $0) } ?? .complete
     default: .complete
     }
 }
 
-/// Whether an error says that nobody knows whether a command was done.
+/// Whether an error means that it is unknown whether a command was done.
 package func isUnknown(_ error: any Error) -> Bool {
     switch error {
     case is OutcomeUnknown: true
@@ -213,13 +215,13 @@ package func isUnknown(_ error: any Error) -> Bool {
 /// Whether a command that threw `error` left something behind, or may have.
 func isIncomplete(_ error: any Error) -> Bool { leftovers(of: error) == .incomplete }
 
-/// Calls `body` in a task that nobody cancels; priority and task-local values are the caller's.
+/// Calls `body` in a task that is never cancelled, with the caller's priority and task-local values.
 func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
     let lane = ReentrancyMark.innermost
     return await Task { await ReentrancyMark.inTask(of: lane) { await body() } }.value
 }
 
-/// A command that holds runs, which have to be new ones for a new run of it.
+/// A command that contains runs, which must be renewed for a new run of the command.
 protocol Renewable { func renewedCommand() -> Self }
 
 func renew<Value>(_ command: Value) -> Value {

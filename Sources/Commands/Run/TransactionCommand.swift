@@ -1,9 +1,9 @@
-// TransactionCommand.swift - a command that names its run, ends it with one notification, and can take it back.
+// TransactionCommand.swift - a command that names its run, ends it with one notification, and can undo it.
 
 internal import CInspection
 internal import CompositeOperationsBasics
 
-/// A command whose run has a name from the beginning, ends with exactly one notification, and can be undone.
+/// A command whose run is named from the start, ends with exactly one notification, and can be undone.
 ///
 /// ```swift
 /// let command = TransactionCommand(ClosureCommand { try await load() }, delegate: list)
@@ -11,18 +11,18 @@ internal import CompositeOperationsBasics
 /// invoker.submit(command)
 /// ```
 ///
-/// It runs once: a second `execute` throws ``CommandUsageError/alreadyExecuted``, unless the first was undone. Whoever
-/// runs it, the delegate is told of the first run only: once, with the ``transaction``, after the work has ended. A run
-/// after an undo answers its caller alone.
+/// The command runs once: a second `execute` throws ``CommandUsageError/alreadyExecuted``, unless the first run was undone.
+/// The delegate is notified of the first run only, however it was started: once, with the ``transaction``, after the work has
+/// ended. A run after an undo reports only to its caller.
 ///
-/// It holds its delegate until that has been told. One that is released before anybody ran it ends as
-/// ``CancelReason/Kind/abandoned``; so a delegate should hold the token or the handle, not the command. One that does hold an
-/// unsubmitted command has to submit it, to ``abandon()`` it, or to be held weakly.
+/// The command retains its delegate until the delegate is notified. A command released before it runs ends as
+/// ``CancelReason/Kind/abandoned``; hence a delegate should hold the token or the handle, not the command. A delegate that
+/// does hold an unsubmitted command must submit it, ``abandon()`` it, or be held weakly.
 public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     /// The proof is in the command.
     public typealias Undo = Void
 
-    /// The run, to be waited for, observed and cancelled.
+    /// The run, for waiting, observing and cancelling.
     public let handle: CommandHandle<Output>
     let body: TransactionBody<Output>
     private let instance = Instance(.transactionCommands)
@@ -53,7 +53,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         self.init(UndoableBody(command, options), delegate.map { DelegateReference($0, options) })
     }
 
-    /// Wraps a command. The delegate is told on the main actor.
+    /// Wraps a command. The delegate is notified on the main actor.
     public convenience init(
         _ command: some Command<Output>, delegate: any MainActorTransactionCommandDelegate,
         options: TransactionOptions = TransactionOptions()
@@ -61,7 +61,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         self.init(PlainBody(command, options), DelegateReference(delegate, options))
     }
 
-    /// Wraps a command that can be undone. The delegate is told on the main actor.
+    /// Wraps a command that can be undone. The delegate is notified on the main actor.
     public convenience init(
         _ command: some UndoableCommand<Output>, delegate: any MainActorTransactionCommandDelegate,
         options: TransactionOptions = TransactionOptions()
@@ -69,7 +69,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         self.init(UndoableBody(command, options), DelegateReference(delegate, options))
     }
 
-    /// Several commands, all or nothing: when one fails, those that were done are undone, in reverse order.
+    /// Several commands, all or nothing: when one fails, the completed ones are undone in reverse order.
     ///
     /// A failing run throws ``TransactionFailure``.
     ///
@@ -84,7 +84,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
             delegate.map { DelegateReference($0, options) })
     }
 
-    /// Several commands, all or nothing. The delegate is told on the main actor.
+    /// Several commands, all or nothing. The delegate is notified on the main actor.
     public convenience init(
         commands: [any UndoableCommand], delegate: any MainActorTransactionCommandDelegate,
         options: TransactionOptions = TransactionOptions()
@@ -94,8 +94,8 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         )
     }
 
-    /// Several commands of one type, all or nothing, which gives their outputs, in the order of the commands. A failing run
-    /// throws ``TransactionFailure``.
+    /// Several commands of one type, all or nothing; returns their outputs in the order of the commands. A failing run throws
+    /// ``TransactionFailure``.
     public convenience init<Member: UndoableCommand>(
         all commands: [Member], delegate: (any TransactionCommandDelegate)? = nil,
         options: TransactionOptions = TransactionOptions()
@@ -105,7 +105,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
             delegate.map { DelegateReference($0, options) })
     }
 
-    /// Several commands, all or nothing, which gives their outputs as a tuple. A failing run throws ``TransactionFailure``.
+    /// Several commands, all or nothing; returns their outputs as a tuple. A failing run throws ``TransactionFailure``.
     public convenience init<each Member: UndoableCommand>(
         all commands: repeat each Member, delegate: (any TransactionCommandDelegate)? = nil,
         options: TransactionOptions = TransactionOptions()
@@ -123,14 +123,14 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
             }, delegate.map { DelegateReference($0, options) })
     }
 
-    /// Several commands, all or nothing, which gives their outputs, whatever they are.
+    /// Several commands, all or nothing; returns their outputs, of any types.
     package convenience init(
         gathering commands: [any UndoableCommand], options: TransactionOptions
     ) where Output == [any Sendable] {
         self.init(MembersBody(commands, options) { $0 }, nil)
     }
 
-    /// A command that fails with `error` when it is run: where there is nothing to do, somebody still waits for an end.
+    /// A command that fails with `error` when run: for clients that expect an end even when there is nothing to do.
     public static func failed(
         _ error: any Error, delegate: (any TransactionCommandDelegate)? = nil,
         options: TransactionOptions = TransactionOptions()
@@ -138,9 +138,9 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         TransactionCommand(FailedBody(error, options), delegate.map { DelegateReference($0, options) })
     }
 
-    /// The same command, with a token of its own.
+    /// The same command, with a new token.
     ///
-    /// - Throws: unless this one has failed: ``CommandUsageError/busy``, ``CommandUsageError/notExecuted``,
+    /// - Throws: unless this command has failed: ``CommandUsageError/busy``, ``CommandUsageError/notExecuted``,
     ///   ``CommandUsageError/alreadyExecuted`` or ``CommandUsageError/broken``.
     public func again(delegate: (any TransactionCommandDelegate)? = nil) throws -> TransactionCommand {
         switch state {
@@ -158,7 +158,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     /// The token of the run.
     public var transaction: CommandTransaction { handle.transaction }
 
-    /// Where it is on its way.
+    /// The current state.
     public var state: CommandState {
         handle.locked { fields in
             fields.unseen?.see()
@@ -166,11 +166,11 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         }
     }
 
-    /// How far it can be undone. A plain command cannot be.
+    /// How far the command can be undone. A plain command cannot be undone.
     public var undoability: Undoability {
         switch body.undoability {
         case nil: .irreversible("a command without an undo")
-        // Its state goes back.
+        // Undoing resets the command's own state.
         case .noEffect?: .exact
         case let undoability?: undoability
         }
@@ -178,11 +178,12 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
 
     // MARK: Running
 
-    /// Runs it, now.
+    /// Runs the command now.
     ///
-    /// - Throws: what the delegate is told, the same object: the command's error, through ``TransactionOptions/mapError``; a
-    ///   `CancellationError` when it was cancelled, else the ``CancelReason``;
-    ///   ``CommandUsageError/alreadyExecuted``, and nothing is changed; ``CommandUsageError/broken``.
+    /// - Throws: the same error object that the delegate gets: the command's error, passed through
+    ///   ``TransactionOptions/mapError``; a `CancellationError` if the run was cancelled, or the ``CancelReason`` if it ended
+    ///   without a value for another reason. Also ``CommandUsageError/alreadyExecuted``, with no effect, and
+    ///   ``CommandUsageError/broken``.
     public func execute(_ context: CommandContext) async throws -> Output {
         let claim = try handle.claim()
         if inspection_traces() {
@@ -191,18 +192,18 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         return try await handle.perform(body, context, claim)
     }
 
-    /// Runs it, as ``execute(_:)``.
+    /// Runs the command, as ``execute(_:)`` does.
     public func perform(_ context: CommandContext) async throws -> Performed<Output, Void> {
         Performed(try await execute(context))
     }
 
-    /// Takes the run back. The work goes on whoever is cancelled. What is irreversible in it stays: ``undoability`` says so.
+    /// Undoes the run. Cancellation does not interrupt the undo. Irreversible effects remain; see ``undoability``.
     ///
-    /// - Throws: ``CommandUsageError``, and nothing is changed; else what the command's undo threw, or, of several, a
-    ///   ``TransactionFailure``, and the command is ``CommandState/broken``.
+    /// - Throws: ``CommandUsageError``, with no effect; else what the command's undo threw, or, for several commands, a
+    ///   ``TransactionFailure``, and the command becomes ``CommandState/broken``.
     public func undo() async throws { try await undo((), CommandContext()) }
 
-    /// Takes the run back, as ``undo()``.
+    /// Undoes the run, as ``undo()`` does.
     public func undo(_ undo: Void, _ context: CommandContext) async throws {
         if body.isSynchronous { return try undoNow(undo, context) }
         guard let inner = try beginUndo(context) else { return try endUndo(nil) }
@@ -213,14 +214,14 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
             })
     }
 
-    /// - Returns: the context of the undo; nil when there is nothing to do.
+    /// - Returns: the context of the undo; nil if there is nothing to do.
     private func beginUndo(_ context: CommandContext) throws -> CommandContext? {
         let isPlain = body.undoability == nil
-        // In a run of several that is taken back, it only acknowledges that it stays.
+        // When a run of several is rolled back, a plain command only acknowledges that its effects remain.
         if isPlain, !context.isCompensating { throw CommandUsageError.notUndoable }
         try handle.beginUndo(goesOn: context.goesOn)
         if isPlain { return nil }
-        // Broken by a run that failed, and not by an undo: what that left is not known.
+        // Broken by a failed run, not by an undo: the leftovers of that run are unknown.
         if !body.isRolledBack { try endUndo(CommandUsageError.broken) }
         var inner = context.compensating
         inner.transaction = transaction
@@ -233,13 +234,13 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         if let error { throw error }
     }
 
-    /// Ends a command that nobody will run, as ``CancelReason/Kind/abandoned``. Does nothing once it is submitted or executed.
+    /// Ends a command that will not be run, as ``CancelReason/Kind/abandoned``. No effect once it is submitted or executed.
     public func abandon() { _ = handle.reject(.abandoned) }
 
-    /// Whether it needs no task.
+    /// Whether the command needs no task.
     public var neverAwaits: Bool { body.isSynchronous }
 
-    /// Runs it on the calling thread.
+    /// Runs the command on the calling thread.
     public func executeNow(_ context: CommandContext) throws -> Output {
         let claim = try handle.claim()
         if inspection_traces() {
@@ -248,22 +249,22 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         return try handle.performNow(body, context, claim)
     }
 
-    /// Whether neither it nor its undo needs a task.
+    /// Whether neither the command nor its undo needs a task.
     public var isSynchronous: Bool { body.isSynchronous }
 
-    /// Runs it on the calling thread.
+    /// Runs the command on the calling thread.
     public func performNow(_ context: CommandContext) throws -> Performed<Output, Void> {
         Performed(try executeNow(context))
     }
 
-    /// Takes the run back on the calling thread, as ``undo()``.
+    /// Undoes the run on the calling thread, as ``undo()`` does.
     public func undoNow(_ undo: Void = (), _ context: CommandContext = CommandContext()) throws {
         guard let inner = try beginUndo(context) else { return try endUndo(nil) }
         do { try body.undoNow(inner) } catch { return try endUndo(error) }
         try endUndo(nil)
     }
 
-    /// Runs it again on the calling thread.
+    /// Runs the command again on the calling thread.
     public func redoNow(_ undone: Void, _ context: CommandContext) throws -> Performed<Output, Void> {
         try performNow(context)
     }

@@ -1,10 +1,11 @@
-// TransactionCommandDelegate.swift - who is told of the end of a run.
+// TransactionCommandDelegate.swift - the delegate, notified of the end of a run.
 
 internal import Runs
 
-/// Is told once how a run ended: with exactly one of the two.
+/// Notified once how a run ended: exactly one of the two methods is called.
 ///
-/// It cannot throw, and is called under no lock. It is held until then, unless its command is told to hold it weakly.
+/// A delegate cannot throw, and is called under no lock. It is retained until that call, unless its command holds it
+/// weakly.
 public protocol TransactionCommandDelegate: AnyObject, Sendable {
     /// `execute` returned.
     func commandTransactionDidSucceed(_ transaction: CommandTransaction)
@@ -12,7 +13,7 @@ public protocol TransactionCommandDelegate: AnyObject, Sendable {
     func commandTransaction(_ transaction: CommandTransaction, didFailWithError error: any Error)
 }
 
-/// As ``TransactionCommandDelegate``, always told on the main actor.
+/// As ``TransactionCommandDelegate``, but always notified on the main actor.
 @MainActor
 public protocol MainActorTransactionCommandDelegate: AnyObject, Sendable {
     /// `execute` returned.
@@ -23,13 +24,13 @@ public protocol MainActorTransactionCommandDelegate: AnyObject, Sendable {
 
 /// How a command holds its delegate.
 public enum DelegateOwnership: Hashable, Sendable {
-    /// The command, until the delegate has been told.
+    /// The command retains the delegate until it has been notified.
     case strongUntilTerminal
-    /// Not the command: a delegate that is gone is not told.
+    /// The command does not retain the delegate: a deallocated delegate is not notified.
     case weak
 }
 
-/// A delegate, held or not, and where it is told.
+/// A delegate, held strongly or weakly, and where it is notified.
 struct DelegateReference: Sendable {
     private enum Kind: Sendable {
         case strong(any TransactionCommandDelegate)

@@ -1,6 +1,7 @@
-// TransactionCommandFactory.swift - where creators of commands get their transaction commands, so that tests can fake it.
+// TransactionCommandFactory.swift - the source of transaction commands, which tests can replace with a fake.
 
-/// Makes transaction commands. Creators of commands take one, and return the command's token or handle to their clients.
+/// Makes transaction commands. Code that creates commands takes a factory, and returns the command's token or handle to
+/// its clients.
 public protocol TransactionCommandFactory: Sendable {
     /// Wraps a command.
     func make<C: Command>(_ command: C, delegate: (any TransactionCommandDelegate)?)
@@ -9,13 +10,13 @@ public protocol TransactionCommandFactory: Sendable {
 
 /// Makes ordinary transaction commands.
 public struct TransactionCommands: TransactionCommandFactory {
-    /// The options of all of them.
+    /// The options of all commands that the factory makes.
     public let options: TransactionOptions
 
     /// Creates a factory.
     public init(options: TransactionOptions = TransactionOptions()) { self.options = options }
 
-    /// Wraps a command; one that can be undone can be undone then, too.
+    /// Wraps a command; an undoable command stays undoable.
     public func make<C: Command>(_ command: C, delegate: (any TransactionCommandDelegate)?)
         -> TransactionCommand<C.Output>
     {

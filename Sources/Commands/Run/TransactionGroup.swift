@@ -1,19 +1,19 @@
-// TransactionGroup.swift - several runs with one name: it ends when all have.
+// TransactionGroup.swift - several runs with one name, which ends when all runs have.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// Several runs, whose ends are told as one.
+/// Several runs, whose ends are reported as one.
 ///
-/// It ends once, when it is sealed and everything in it has ended: finished when all have, else as the first that has not.
-/// A group that is released unsealed ends as ``CancelReason/Kind/abandoned``.
+/// The group ends once, when it is sealed and all its runs have ended: finished if all finished, else like the first run that
+/// did not. A group that is released unsealed ends as ``CancelReason/Kind/abandoned``.
 public final class TransactionGroup: Sendable {
     private struct State {
-        var outstanding = 1  // until it is sealed
+        var outstanding = 1  // one is for the seal
         var isSealed = false
-        /// That of the first that ended without a value.
+        /// The end of the first run that ended without a value.
         var badEnd: Outcome<Never>?
-        /// Its members, until all have ended.
+        /// The members, until all have ended.
         var runs: [CommandRun] = []
     }
 
@@ -36,7 +36,7 @@ public final class TransactionGroup: Sendable {
             }
         }
 
-        /// A later `add` looks whether this was asked for before.
+        /// A later `add` checks whether cancellation was requested before.
         private func cancel() -> [Deliveries] {
             state.withLock { $0.runs }.flatMap { $0.latchCancelled().owed }
         }
@@ -49,7 +49,7 @@ public final class TransactionGroup: Sendable {
             if isFirst { ended(nil).deliverInline() }
         }
 
-        /// - Returns: whose inline notices the caller has to deliver.
+        /// - Returns: the deliveries whose inline notices the caller must deliver.
         func ended(_ badEnd: Outcome<Never>?) -> [Deliveries] {
             let (outcome, runs) = state.withLock { state -> (Outcome<Void>?, [CommandRun]) in
                 if state.badEnd == nil { state.badEnd = badEnd }
@@ -65,7 +65,7 @@ public final class TransactionGroup: Sendable {
 
     private let members = Members()
 
-    /// Creates a group of nothing.
+    /// Creates an empty group.
     public init(
         delegate: (any TransactionCommandDelegate)? = nil, options: TransactionOptions = TransactionOptions()
     ) {
@@ -76,10 +76,11 @@ public final class TransactionGroup: Sendable {
         if !members.isSealed { members.handle.end(.cancelled(CancelReason(ofRun: .abandoned)), from: .ready) }
     }
 
-    /// The token of the whole.
+    /// The token of the group.
     public var transaction: CommandTransaction { members.handle.transaction }
 
-    /// The whole, to be waited for and observed. To cancel it cancels what is in it, and what is added later; it ends as always.
+    /// The group as a run, for waiting and observing. Cancelling it cancels the runs in the group and those added later; the
+    /// group ends as usual.
     public var handle: CommandHandle<Void> { members.handle }
 
     /// Adds a run, which may have ended already.
@@ -91,6 +92,6 @@ public final class TransactionGroup: Sendable {
         if handle.isCancelRequested { command.handle.cancel() }
     }
 
-    /// Nothing more will be added.
+    /// Declares that nothing more will be added.
     public func seal() { members.seal() }
 }

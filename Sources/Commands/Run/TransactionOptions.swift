@@ -1,4 +1,4 @@
-// TransactionOptions.swift - what a transaction command may be told beside its commands.
+// TransactionOptions.swift - the options of a transaction command.
 
 internal import CompositeOperationsBasics
 public import Runs
@@ -6,7 +6,7 @@ internal import Scheduling
 
 /// The options of a ``TransactionCommand``.
 public struct TransactionOptions: Sendable {
-    /// In which order several commands run.
+    /// The order in which several commands run.
     public enum Order: Hashable, Sendable {
         /// One after another.
         case sequential
@@ -14,41 +14,41 @@ public struct TransactionOptions: Sendable {
         case parallel(limit: Int)
     }
 
-    /// Which commands that cannot be taken back a run of several may hold.
+    /// Which irreversible commands a run of several may contain.
     public enum IrreversiblePolicy: Hashable, Sendable {
-        /// Any; a failure lists those that stay.
+        /// Any; a failure lists the ones whose effects remain.
         case allow
-        /// Only after all that can be taken back.
+        /// Only after all commands that can be undone.
         case onlyAsSuffix
         /// None.
         case refuse
     }
 
-    /// How to go on when an undo fails while a run is taken back, or a part of it that ``CommandContext/onFailure(_:)`` knows.
+    /// How to proceed when an undo, or a part registered with ``CommandContext/onFailure(_:)``, fails during a rollback.
     ///
-    /// Of several commands, a run or a macro, those are tried again that were not taken back yet.
+    /// When a run of several commands or a macro is retried, only the commands that are not yet undone are retried.
     public indirect enum Compensation: Sendable {
-        /// The others are taken back all the same.
+        /// The other commands are still undone.
         case continueOnFailure
-        /// Nothing more is taken back.
+        /// Nothing more is undone.
         case stopOnFailure
-        /// The undo is tried again; when that is over, `then`.
+        /// The undo is retried; when no attempt is left, `then` applies.
         case retry(RetryPolicy, then: Compensation)
     }
 
-    /// Where the delegate is told.
+    /// Where the delegate is notified.
     public var delivery: Delivery
     /// How the command holds its delegate.
     public var delegateOwnership: DelegateOwnership
-    /// In which order several commands run.
+    /// The order in which several commands run.
     public var order: Order
-    /// Which irreversible commands are accepted; looked at before the first one starts.
+    /// Which irreversible commands are accepted; checked before the first command starts.
     public var irreversible: IrreversiblePolicy
-    /// How to go on when an undo fails.
+    /// How to proceed when an undo fails.
     public var compensation: Compensation
-    /// Makes of the error of the commands the one that everybody is told; called once for each failing run.
+    /// Maps the commands' error to the error that is reported; called once for each failing run.
     public var mapError: @Sendable (any Error) -> any Error
-    /// Hears what happens in a run, in order, on the thread where it happens; it should be short.
+    /// Notified of the events of a run, in order, on the thread where each happens; it should be short.
     public var observer: (@Sendable (TransactionEvent) -> Void)?
 
     /// Creates options.
@@ -69,25 +69,25 @@ public struct TransactionOptions: Sendable {
     }
 }
 
-/// Something that happened in a run of several commands. Members are named by their place, from 0.
+/// Something that happened in a run of several commands. Members are identified by index, from 0.
 public enum TransactionEvent: Sendable {
     /// The run begins.
     case started
     /// A command returned.
     case finished(member: Int)
-    /// A command threw. What is taken back is taken back after this.
+    /// A command threw. Any rollback follows this event.
     case failed(member: Int, any Error)
-    /// A command was taken back.
+    /// A command was undone.
     case compensated(member: Int)
-    /// A command could not be taken back.
+    /// A command could not be undone.
     case compensationFailed(member: Int, any Error)
-    /// The run ends: all was done, or what could be taken back was.
+    /// The run ends: everything was done, or the rollback is over.
     case ended
 }
 
-/// How often something is tried, and the pauses between.
+/// How often something is attempted, and the pauses between attempts.
 public struct RetryPolicy: Sendable {
-    /// How many attempts there are at most, the first one included.
+    /// The maximum number of attempts, including the first.
     public let maxAttempts: Int
 
     private let backoff: Backoff
@@ -97,8 +97,8 @@ public struct RetryPolicy: Sendable {
     /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - backoff: how long the pauses are.
-    ///   - retryIf: whether an error is worth another attempt. A cancellation never is.
+    ///   - backoff: the length of the pauses.
+    ///   - retryIf: whether an error is worth another attempt. A cancellation is never retried.
     /// - Precondition: `maxAttempts` is greater than 0.
     public init(
         maxAttempts: Int, backoff: Backoff = .none,
@@ -113,7 +113,7 @@ public struct RetryPolicy: Sendable {
         self.retryIf = retryIf
     }
 
-    /// Calls `body` with the number of the attempt until it returns, or there is no attempt left.
+    /// Calls `body` with the attempt number until it returns or no attempt is left.
     func run<Value>(_ body: (Int) async throws -> Value) async throws -> Value {
         var attempt = 1
         while true {

@@ -1,19 +1,20 @@
-// Decorators.swift - commands out of commands: retried, limited in time, repeated, continued, intercepted, enclosed.
+// Decorators.swift - commands made from commands: retried, limited in time, repeated, chained, intercepted, wrapped.
 
 @_spi(Faces) internal import Runs
 internal import Scheduling
 
 extension Command {
-    /// Tries until the command returns, or the policy has no attempt left; then throws the last error.
+    /// Retries until the command returns or the policy has no attempt left; then throws the last error.
     ///
-    /// A cancellation ends it at once, as a `CancellationError`. ``CommandContext/attempt`` counts. A ``TransactionCommand``
-    /// that failed is tried again as ``TransactionCommand/again(delegate:)`` makes it: its delegate knows the first run only.
+    /// A cancellation ends the retries at once, with a `CancellationError`. ``CommandContext/attempt`` counts the attempts. A
+    /// ``TransactionCommand`` that failed is retried as a copy made by ``TransactionCommand/again(delegate:)``: its delegate
+    /// is notified of the first run only.
     public func retry(_ policy: RetryPolicy) -> ClosureCommand<Output> {
         ClosureCommand { context in
             var left: (any Error)?
             return try await policy.run { attempt in
                 if attempt > 1 { try context.checkCancellation() }
-                // An error that is not thrown says nothing: so it is said here.
+                // A swallowed error cannot report its leftovers, so they are recorded here.
                 if let left { context.noteLeftovers(of: left) }
                 var inner = context
                 inner.attempt = attempt
@@ -24,7 +25,7 @@ extension Command {
                     for part in parts.take() { context.onFailure(part) }  // what comes after it may fail
                     return output
                 } catch {
-                    // Each attempt starts from where the first one did.
+                    // Each attempt starts from the same state as the first.
                     if let failure = await takeBack(parts, after: error, context) {
                         if failure.leavesIrreversible { context.onFailure { _ in throw LeftIrreversible() } }
                         for each in failure.compensationFailures {
@@ -38,8 +39,8 @@ extension Command {
         }
     }
 
-    /// Cancels the command when its time is over, and waits for its end: what it throws then becomes
-    /// ``CancelReason/Kind/timedOut``, a value stays a value.
+    /// Cancels the command when the timeout expires, and waits for its end: an error that it throws then becomes
+    /// ``CancelReason/Kind/timedOut``; a value is still returned.
     public func timeout(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock())
         -> ClosureCommand<Output>
     {
@@ -88,7 +89,7 @@ extension Command {
         }
     }
 
-    /// Executes the command so many times, one after another, and gives what they gave.
+    /// Executes the command `count` times in sequence, and returns the outputs.
     ///
     /// - Precondition: `count` is not negative.
     public func repeated(_ count: Int) -> ClosureCommand<[Output]> {
@@ -104,7 +105,7 @@ extension Command {
         }
     }
 
-    /// Executes what `next` makes of the output. A failure is the end.
+    /// Executes the command that `next` makes from the output. A failure ends the chain.
     public func then<Next: Command>(_ next: @escaping @Sendable (Output) throws -> Next)
         -> ClosureCommand<Next.Output>
     {
@@ -115,7 +116,7 @@ extension Command {
         }
     }
 
-    /// Tells that the command finished, before anybody else is told; changes nothing.
+    /// Reports that the command finished, before anyone else is notified; changes nothing.
     public func intercept(success: @escaping @Sendable (Output) async -> Void) -> ClosureCommand<Output> {
         ClosureCommand { context in
             let output = try await self.execute(context)
@@ -124,7 +125,7 @@ extension Command {
         }
     }
 
-    /// Tells how the command ended, before anybody else is told; changes nothing.
+    /// Reports how the command ended, before anyone else is notified; changes nothing.
     public func intercept(
         success: @escaping @Sendable (Output) async -> Void = { _ in },
         failure: @escaping @Sendable (any Error) async -> Void
@@ -141,7 +142,7 @@ extension Command {
         }
     }
 
-    /// Calls `before`, executes the command, and calls `after`: once whenever `before` returned, however the command ended.
+    /// Calls `before`, executes the command, and calls `after`: once if `before` returned, however the command ended.
     public func around(
         before: @escaping @Sendable (CommandContext) async throws -> Void,
         after: @escaping @Sendable (CommandContext) async -> Void

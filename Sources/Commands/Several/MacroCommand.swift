@@ -2,10 +2,11 @@
 
 /// Several commands as one.
 ///
-/// They run until one throws, and the macro throws that error. By itself it takes nothing back then; in a
-/// ``TransactionCommand``, what it had done is taken back with the rest. To undo it undoes all of them, in reverse.
+/// The commands run until one throws, and the macro throws that error. On its own, the macro then undoes nothing;
+/// in a ``TransactionCommand``, its completed part is rolled back with the rest. Undoing the macro undoes all its
+/// commands in reverse order.
 public struct MacroCommand: UndoableCommand {
-    /// The work that was done, and is not taken back yet.
+    /// The work that was done and is not yet undone.
     public struct Undo: Sendable { let left: Leftovers }
 
     private let members: [any UndoableCommand]
@@ -15,8 +16,8 @@ public struct MacroCommand: UndoableCommand {
     /// Creates a macro.
     ///
     /// - Parameters:
-    ///   - order: how they run.
-    ///   - compensation: what happens when an undo fails.
+    ///   - order: the order in which the commands run.
+    ///   - compensation: how to proceed when an undo fails.
     /// - Precondition: the limit of a parallel `order` is greater than 0.
     public init(
         _ members: [any UndoableCommand], order: TransactionOptions.Order = .sequential,
@@ -33,12 +34,13 @@ public struct MacroCommand: UndoableCommand {
     private var run: MemberRun { MemberRun(members: members, order: order, compensation: compensation) }
     private var takesBack: MemberCompensation { MemberCompensation(policy: compensation, observer: nil) }
 
-    /// How far all of them can be taken back.
+    /// How far the commands as a whole can be undone.
     public var undoability: Undoability { run.undoability }
 
-    /// Runs them.
+    /// Runs the commands.
     ///
-    /// - Throws: the first error, unchanged; a `CancellationError` when it was cancelled before the last one.
+    /// - Throws: the first error, unchanged; a `CancellationError` if the macro was cancelled before the last
+    ///   command.
     public func perform(_ context: CommandContext) async throws -> Performed<Void, Undo> {
         let end = await run.perform(context)
         let left = Leftovers(end)
@@ -54,9 +56,9 @@ public struct MacroCommand: UndoableCommand {
         throw first.error
     }
 
-    /// Undoes them, in reverse.
+    /// Undoes the commands in reverse order.
     ///
-    /// - Throws: ``TransactionFailure`` with those that could not be undone; the others are.
+    /// - Throws: ``TransactionFailure`` with the commands that could not be undone; the others are undone.
     public func undo(_ undo: Undo, _ context: CommandContext) async throws {
         try await takesBack.takeBack(undo.left, context)
     }
@@ -68,11 +70,11 @@ extension MacroCommand: Renewable {
     }
 }
 
-/// A command that cannot be taken back, among those that can.
+/// Wraps a command without an undo, for use among undoable commands.
 public struct IrreversibleCommand<Wrapped: Command>: UndoableCommand {
     /// The output of the command.
     public typealias Output = Wrapped.Output
-    /// Nothing is known.
+    /// No proof.
     public typealias Undo = Void
 
     private let command: Wrapped

@@ -1,14 +1,14 @@
-// MemberRun.swift - several commands, run and taken back: what transaction commands and macros share.
+// MemberRun.swift - running and undoing several commands, for transaction commands and macros.
 //
 // Invariants:
-//   I1  `done` holds what returned, in the order in which it did; each of them once. It belongs to one run.
-//   I2  after the first failure, or a cancellation, nothing starts; what runs is awaited.
-//   I3  taking back goes backwards through what is left of a run, and what was taken back is not left any more. So what a
-//       command used is taken back after that command, and what is tried again goes on where it ended.
+//   I1  `done` holds the members that returned, each once, in the order in which they returned. It belongs to one run.
+//   I2  after the first failure or a cancellation, no member starts; running members are awaited.
+//   I3  a rollback goes backwards through the leftovers of a run, and removes what it undid. So the state that a command
+//       depended on is undone after that command, and a retry resumes where the previous attempt stopped.
 
 @_spi(Faces) internal import Runs
 
-/// A command that returned, and how it is taken back; or a part of one that threw.
+/// A command that returned, with its undo; or a registered part of one that threw.
 struct DoneMember: Sendable {
     let member: Int
     var undoability = Undoability.exact
@@ -16,7 +16,7 @@ struct DoneMember: Sendable {
     let undo: @Sendable (CommandContext) async throws -> Void
 }
 
-/// The part of a run that is left to be taken back. One task at a time takes it back.
+/// The part of a run that is left to be undone. One task at a time undoes it.
 final class Leftovers: Sendable {
     private struct State {
         var members: [DoneMember]
@@ -25,7 +25,7 @@ final class Leftovers: Sendable {
 
     private let state: Guarded<State>
 
-    /// The work that a run left, in the order in which it was done.
+    /// The work left by a run, in the order in which it was done.
     init(_ end: MemberRunEnd) {
         let parts = end.failures.flatMap { failure in
             failure.parts.map { DoneMember(member: failure.member ?? 0, isPart: true, undo: $0) }
@@ -33,9 +33,9 @@ final class Leftovers: Sendable {
         state = Guarded(State(members: end.done + parts))
     }
 
-    /// In the order in which they were done.
+    /// The members, in the order in which they were done.
     var members: [DoneMember] { state.withLock { $0.members } }
-    /// Whether something of what is not left could not be taken back.
+    /// Whether something that is no longer listed could not be undone.
     var hasIrreversible: Bool { state.withLock { $0.hasIrreversible } }
 
     func keep(_ members: [DoneMember], hasIrreversible: Bool) {
@@ -50,14 +50,14 @@ final class Leftovers: Sendable {
 /// How a run of several ended.
 struct MemberRunEnd: Sendable {
     struct Failure: Sendable {
-        /// nil: nobody threw; the run was cancelled.
+        /// nil if the run was cancelled and no member threw.
         let member: Int?
         let error: any Error
         var parts: [FailureParts.Part] = []
     }
 
     var done: [DoneMember] = []
-    /// The first one is the cause.
+    /// The first failure is the cause.
     var failures: [Failure] = []
 }
 
@@ -67,10 +67,10 @@ struct MemberRun: Sendable {
     let order: TransactionOptions.Order
     let compensation: TransactionOptions.Compensation
     var observer: (@Sendable (TransactionEvent) -> Void)?
-    /// Where members leave what they gave, each at its place, if that is wanted.
+    /// The members' outputs, each at its index, if they are wanted.
     var outputs: Guarded<[(any Sendable)?]>?
 
-    /// Runs them, until one fails.
+    /// Runs the members until one fails.
     func perform(_ context: CommandContext) async -> MemberRunEnd {
         switch order {
         case .sequential: await performInOrder(context)
@@ -165,7 +165,7 @@ struct MemberRun: Sendable {
         return await open(members[index])
     }
 
-    /// How far all of them can be taken back.
+    /// How far the members as a whole can be undone.
     var undoability: Undoability {
         var hasEffect = false
         for member in members {
@@ -179,20 +179,20 @@ struct MemberRun: Sendable {
     }
 }
 
-/// Takes members back, whoever is cancelled meanwhile.
+/// Undoes members, regardless of cancellation.
 struct MemberCompensation: Sendable {
     let policy: TransactionOptions.Compensation
     let observer: (@Sendable (TransactionEvent) -> Void)?
 
-    /// Takes back what a failed run left.
+    /// Undoes what a failed run left.
     ///
-    /// - Parameter left: of `end`; what is left after the call, as well.
+    /// - Parameter left: the leftovers of `end`; updated to what remains after the call.
     func takeBack(_ left: Leftovers, of end: MemberRunEnd, _ context: CommandContext) async
         -> TransactionFailure
     {
         let cause = end.failures[0]
         var failure = TransactionFailure(cause: cause.error, failedMember: cause.member)
-        // One that failed after the first says in its error what it left.
+        // A member that failed after the first reports its leftovers in its error.
         for other in end.failures.dropFirst() {
             guard let member = other.member else { continue }
             switch leftovers(of: other.error) {
@@ -208,9 +208,9 @@ struct MemberCompensation: Sendable {
         }
     }
 
-    /// Takes back a run that succeeded.
+    /// Undoes a run that succeeded.
     ///
-    /// - Throws: ``TransactionFailure`` when something could not be taken back, which is left.
+    /// - Throws: ``TransactionFailure`` if something could not be undone; it stays in `left`.
     func takeBack(_ left: Leftovers, _ context: CommandContext) async throws {
         let failure = await shielded {
             var failure = TransactionFailure(cause: CancellationError(), failedMember: nil)
@@ -258,7 +258,7 @@ struct MemberCompensation: Sendable {
     }
 
     private enum Answer {
-        /// - Parameter isWhole: nothing irreversible is left of it.
+        /// - Parameter isWhole: whether nothing irreversible is left.
         case success(isWhole: Bool)
         case failure(any Error)
     }
@@ -292,7 +292,7 @@ struct MemberCompensation: Sendable {
 }
 
 extension TransactionFailure {
-    /// Once a member; one that failed to be taken back says so already.
+    /// Lists a member once, and not if its failed undo is already listed.
     fileprivate mutating func leftAsItIs(_ done: DoneMember) {
         if done.isPart, compensationFailures.last?.member == done.member { return }
         if notCompensated.last != done.member { notCompensated.append(done.member) }
@@ -300,7 +300,7 @@ extension TransactionFailure {
 }
 
 extension TransactionOptions.Compensation {
-    /// Whether nothing is taken back any more when something could not be.
+    /// Whether the rollback stops at the first undo that fails.
     fileprivate var stops: Bool {
         switch self {
         case .continueOnFailure: false

@@ -5,7 +5,8 @@
 /// Several commands, all or nothing, and the log of the last run.
 final class MembersBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
     private let members: [any UndoableCommand]
-    /// Makes the output of those of the commands, in the order of the commands, each of its command's type.
+    /// Makes the output from the outputs of the commands, which are in the order of the commands, each of
+    /// its command's output type.
     private let gather: @Sendable ([any Sendable]) -> Output
     private let keepsOutputs: Bool
     private var left = Leftovers(MemberRunEnd())
@@ -42,7 +43,7 @@ final class MembersBody<Output: Sendable>: TransactionBody<Output>, @unchecked S
         let left = Leftovers(end)
         if end.failures.isEmpty {
             self.left = left
-            // Each has left what it gave: none failed.
+            // Every output is set, since no member failed.
             return gather(memberRun.outputs?.withLock { $0.map { $0! } } ?? [])
         }
         let failure = await compensation.takeBack(left, of: end, context.compensating)

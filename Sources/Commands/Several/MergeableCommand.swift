@@ -1,23 +1,23 @@
-// MergeableCommand.swift - commands that an undo stack makes one step of.
+// MergeableCommand.swift - commands that an undo stack can merge into one step.
 
-/// An undoable command that can become one with the command of the same type, and the same target, before it: typing, dragging.
+/// An undoable command that can merge with the preceding command of the same type and target: typing, dragging.
 public protocol MergeableCommand<Output>: UndoableCommand {
-    /// The merger of this change with the one before it.
+    /// How this change merges with the preceding one.
     ///
     /// - Parameters:
-    ///   - undo: the proof of this one.
-    ///   - earlier: the command before it.
-    ///   - earlierUndo: the proof of that.
+    ///   - undo: the proof of this command.
+    ///   - earlier: the preceding command.
+    ///   - earlierUndo: the proof of the preceding command.
     func merging(_ undo: Undo, after earlier: Self, _ earlierUndo: Undo) -> Merge<Self, Undo>
 }
 
-/// The merger of two changes, one after the other.
+/// How two successive changes merge.
 public enum Merge<C: Sendable, Undo: Sendable>: Sendable {
-    /// They stay two steps.
+    /// The changes stay two steps.
     case keepBoth
-    /// They are one change, of that command and with that proof.
+    /// The changes become one, of that command and with that proof.
     case replace(C, Undo)
-    /// Together they change nothing.
+    /// The two changes cancel each other out.
     case dropBoth
 }
 

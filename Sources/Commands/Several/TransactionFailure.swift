@@ -1,42 +1,42 @@
-// TransactionFailure.swift - why a run of several commands failed, and what became of those that were done.
+// TransactionFailure.swift - why a run of several commands failed, and how far it was rolled back.
 
-/// Why a run of several commands failed, and how far it was taken back. Members are named by their place, from 0.
+/// Why a run of several commands failed, and how far it was rolled back. Members are identified by index, from 0.
 public struct TransactionFailure: Error {
-    /// A command that could not be taken back.
+    /// A command that could not be undone.
     public struct CompensationFailure: Error {
-        /// Which one.
+        /// The index of the command.
         public let member: Int
         /// The error that its undo threw.
         public let error: any Error
     }
 
-    /// How far a run was taken back.
+    /// How far a run was rolled back.
     public enum Rollback: Hashable, Sendable {
         /// As if it had never begun.
         case complete
-        /// But for commands that cannot be taken back.
+        /// Rolled back except for irreversible commands.
         case completeExceptIrreversible
-        /// Something that could have been taken back was not.
+        /// Something reversible was not undone.
         case incomplete
     }
 
-    /// The first error: a command's, untouched; or a `CancellationError`.
+    /// The first error: that of a command, unchanged; or a `CancellationError`.
     public let cause: any Error
-    /// The command that threw; nil when none did.
+    /// The command that threw; nil if none did.
     public let failedMember: Int?
-    /// The members that were taken back, in that order.
+    /// The members that were undone, in that order.
     public internal(set) var compensated: [Int] = []
     /// The members whose undo threw, each with its error.
     public internal(set) var compensationFailures: [CompensationFailure] = []
-    /// The members that were not taken back, because of ``TransactionOptions/Compensation/stopOnFailure``, or because the call did not await.
+    /// The members that were not undone, because of ``TransactionOptions/Compensation/stopOnFailure``, or because the call did not await.
     public internal(set) var notCompensated: [Int] = []
-    /// The members that were done and cannot be taken back.
+    /// The members that were done and cannot be undone.
     public internal(set) var irreversible: [Int] = []
-    /// Whether a run inside of it, which failed, left something that cannot be taken back.
+    /// Whether a failed nested run left something irreversible.
     var leavesIrreversible = false
 
     private var isIncomplete: Bool { !compensationFailures.isEmpty || !notCompensated.isEmpty }
-    /// Of this run; its cause may have others.
+    /// The leftovers of this run itself; its cause may report others.
     var hasLeftovers: Bool { isIncomplete || leavesIrreversible }
 
     init(cause: any Error, failedMember: Int?) {
@@ -44,16 +44,16 @@ public struct TransactionFailure: Error {
         self.failedMember = failedMember
     }
 
-    /// How far the run was taken back.
+    /// How far the run was rolled back.
     public var rollback: Rollback {
         if isIncomplete { return .incomplete }
-        // A run inside of it that could not be taken back whole leaves something here, too.
+        // A nested run with leftovers leaves them in this run, too.
         let inner = leftovers(of: cause)
         if inner != .complete { return inner }
         return irreversible.isEmpty && !leavesIrreversible ? .complete : .completeExceptIrreversible
     }
 
-    /// The places of the commands that failed: in this run, in the one inside of it, and so on.
+    /// The indices of the commands that failed: in this run, in the nested run, and so on.
     public var path: [Int] {
         var path: [Int] = []
         var next: TransactionFailure? = self
@@ -64,7 +64,7 @@ public struct TransactionFailure: Error {
         return path
     }
 
-    /// Whether the run was given up, rather than impossible.
+    /// Whether the run was abandoned, rather than impossible.
     public var isCancellation: Bool { Commands.isCancellation(rootCause) }
 
     /// The error at the end of ``path``.
@@ -75,28 +75,28 @@ public struct TransactionFailure: Error {
     }
 }
 
-/// Thrown by a command that cannot tell whether its work was done: the answer of whoever does it was lost, for one.
+/// Thrown by a command that does not know whether its work was done: for example, because a server's answer was lost.
 ///
-/// Any other error says that nothing was done. After this one nothing is taken back that may not be there, and nobody says that all
-/// is as before: the run is rolled back ``TransactionFailure/Rollback/incomplete``, an ``UndoStack`` is broken, and in a journal
-/// the command stays in doubt, for recovery.
+/// Any other error means that nothing was done. After this error, work that may not exist is not undone, and nothing reports a complete
+/// rollback: the rollback is ``TransactionFailure/Rollback/incomplete``, an ``UndoStack`` is broken, and in a journal the command stays in
+/// doubt, for recovery.
 public struct OutcomeUnknown: Error {
-    /// Why nobody can tell.
+    /// Why the result is unknown.
     public let cause: any Error
 
-    /// Creates one.
+    /// Creates an error.
     public init(because cause: any Error) { self.cause = cause }
 }
 
-/// The failed command was taken back as far as that is possible.
+/// The failed command was undone as far as possible.
 package struct LeftIrreversible: Error {}
 
-/// Thrown in place of a part that failed to be taken back already: not to be tried again.
+/// Thrown by the stand-in for a part whose undo has already failed: not to be retried.
 struct FailedBefore: Error { let error: any Error }
 
 /// A run was refused before its first command started, because of ``TransactionOptions/irreversible``.
 public struct IrreversibleMember: Error, Hashable {
-    /// The command that cannot be taken back.
+    /// The command that cannot be undone.
     public let member: Int
 
     /// Names the command.

@@ -1,14 +1,14 @@
 // Turnstile.swift - one call at a time, in order of arrival.
 //
 // Invariants:
-//   I1  a turn that is over is handed to the first waiter, so no later call overtakes it.
-//   I2  `isTaken` is read and written only by the stack, in its isolation. The waiters are under a lock, because a call that
-//       waits may be cancelled from anywhere.
+//   I1  a turn that ends is passed to the first waiter, so no later call overtakes that waiter.
+//   I2  `isTaken` is read and written only by the stack, in its isolation. The waiters are under a lock, because a waiting call
+//       may be cancelled from any thread.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// Lets calls of an undo stack in, one at a time.
+/// Admits calls of an undo stack one at a time.
 final class Turnstile: @unchecked Sendable {
     // Unchecked, and so is the exclusivity of `isTaken`: I2.
 
@@ -25,10 +25,10 @@ final class Turnstile: @unchecked Sendable {
         return true
     }
 
-    /// Takes a turn. Waiters queue up in the order of their calls, because no call suspends before it is queued.
+    /// Takes a turn. Waiters are queued in call order, because no call suspends before it is queued.
     ///
-    /// - Throws: a `CancellationError` when the task is cancelled before its turn; ``CommandUsageError/reentrant`` when it would
-    ///   wait for a call that may wait for it.
+    /// - Throws: a `CancellationError` if the task is cancelled before its turn; ``CommandUsageError/reentrant`` if it would wait
+    ///   for a call that may be waiting for it.
     nonisolated(nonsending) func enter() async throws {
         try Task.checkCancellation()
         if takeIfFree() { return }
@@ -50,11 +50,12 @@ final class Turnstile: @unchecked Sendable {
         next?.wake()
     }
 
-    /// Whether the calling code is a part of a running step.
+    /// Whether the caller is part of a running step.
     var isInStep: Bool { ReentrancyMark.isInside(step) }
-    /// Whether the calling code is a part of a group's body.
+    /// Whether the caller is part of a group's body.
     var isInGroup: Bool { ReentrancyMark.isInside(group) }
-    /// Whether the caller was begun in a running step or group: its turn would come after that one, which may wait for the caller.
+    /// Whether the calling task was started in a running step or group. Its turn would come only after that step or group, which
+    /// may be waiting for the task.
     var isBegunInTurn: Bool { ReentrancyMark.isBegunInside(group) || ReentrancyMark.isBegunInside(step) }
 
     func inStep<Value>(
@@ -64,8 +65,8 @@ final class Turnstile: @unchecked Sendable {
         try await ReentrancyMark.inTask(of: ReentrancyMark.innermost.with(step), isolation: isolation, body)
     }
 
-    /// As ``inStep(isolation:_:)``, in a task that nobody cancels, on the caller's stack until it first suspends. Priority and
-    /// task-local values are the caller's.
+    /// As ``inStep(isolation:_:)``, in a task that is never cancelled, which runs on the caller's stack until it first suspends.
+    /// Priority and task-local values are the caller's.
     func inShieldedStep<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {

@@ -1,15 +1,16 @@
-// UndoHistory.swift - the steps of an undo stack: pure state, which knows neither turns nor tasks.
+// UndoHistory.swift - the steps of an undo stack: pure state, without turns or tasks.
 //
 // Invariants:
-//   I1  0 ≤ index ≤ count ≤ limit: steps below `index` are done, the others undone.
-//   I2  cleanIndex is where things are as at the last mark: nil, or 0 ... count.
-//   I3  a step takes another one in only while it is the last thing that happened: `canMerge`.
-//   I4  what goes is in `gone` until the caller takes it: to release it is a user's code, which may read the stack.
+//   I1  0 ≤ index ≤ count ≤ limit: steps below `index` are done, the others are undone.
+//   I2  cleanIndex is the index of the marked clean state: nil, or 0 ... count.
+//   I3  a step absorbs another only while nothing else has happened since: `canMerge`.
+//   I4  removed objects stay in `gone` until the caller takes them: releasing them may run user code that reads the
+//       stack.
 
-/// The steps, and where among them things are.
+/// The steps, and the current position among them.
 struct UndoHistory {
     private let limit: Int?
-    /// With the steps that were evicted in front, as nil, until they are half of it.
+    /// Evicted steps stay in front as nil, until they are half of the array.
     private var steps: [UndoStep?] = []
     private var head = 0
     private(set) var index = 0
@@ -35,15 +36,15 @@ struct UndoHistory {
     /// The changes of a step.
     func actions(at position: Int) -> UndoActions { steps[head + position]?.actions ?? UndoActions() }
 
-    /// The steps to be released when no access to this is under way.
+    /// Returns the removed objects, to be released when the history is not being accessed.
     mutating func takeGone() -> Gone {
         defer { gone = Gone() }
         return gone
     }
 
-    /// The merger of a change that was made with the step before it. Calls a user's code: nothing is changed meanwhile.
+    /// How a change that was made merges with the previous step. Runs user code; changes nothing.
     ///
-    /// - Parameter merge: what becomes of the change and of the only action of that step.
+    /// - Parameter merge: merges the change with the only action of that step.
     func merge(_ step: UndoStep, window: Duration, _ merge: (UndoAction) -> UndoMerge?) -> UndoMerge? {
         guard canMerge, index > 0, cleanIndex != index else { return nil }
         let last = self[index - 1]
@@ -54,7 +55,7 @@ struct UndoHistory {
         return .takeIn
     }
 
-    /// A change was made.
+    /// Adds a change that was made.
     ///
     /// - Parameter merge: see ``merge(_:window:_:)``.
     mutating func add(_ step: consuming UndoStep, _ merge: UndoMerge? = nil) {
@@ -86,7 +87,7 @@ struct UndoHistory {
         steps.removeLast(count - index)
     }
 
-    /// O(1), amortised.
+    /// Amortised O(1).
     private mutating func evict() {
         gone.steps.append(self[0])
         steps[head] = nil
@@ -113,11 +114,11 @@ struct UndoHistory {
 
     mutating func markClean() { cleanIndex = index }
 
-    /// Nobody knows in which state things are: not as at the mark, as far as is known.
+    /// The state is unknown, so it cannot be assumed to be clean.
     mutating func loseCleanMark() { cleanIndex = nil }
 
     mutating func removeAll() {
-        // Where things are is where they stay.
+        // The state does not change.
         cleanIndex = cleanIndex == index ? 0 : nil
         for position in 0..<count { gone.steps.append(self[position]) }
         steps = []
@@ -126,9 +127,9 @@ struct UndoHistory {
         canMerge = false
     }
 
-    /// Forgets changes, which stay as they are, and the steps of which nothing is left.
+    /// Forgets changes without undoing them, and removes the steps that become empty.
     ///
-    /// - Returns: whether the last step that was done is one of these.
+    /// - Returns: whether the last step that was done was removed.
     mutating func removeAll(where isGone: (UndoAction) -> Bool) -> Bool {
         var kept: [UndoStep?] = []
         var (newIndex, newClean) = (index, cleanIndex)
@@ -142,7 +143,7 @@ struct UndoHistory {
             if left.count == actions.count { continue }
             isChanged = true
             gone.actions += actions
-            // On the way to the mark: nothing leads there any more.
+            // The change lies between the current state and the mark, which can no longer be reached.
             if let clean = cleanIndex, min(clean, index) <= position, position < max(clean, index) {
                 newClean = nil
             }
@@ -159,7 +160,7 @@ struct UndoHistory {
     }
 }
 
-/// The merger of two changes, one after the other.
+/// How two successive changes merge.
 enum UndoMerge {
     case replace(UndoAction)
     /// Both are in the step of the first.

@@ -2,28 +2,28 @@
 
 internal import CompositeOperationsBasics
 
-/// A history of changes: what was done can be undone, and what was undone can be redone.
+/// A history of changes, which can be undone and redone.
 ///
 /// ```swift
 /// try await stack.perform(Insert(text, at: position), name: "Typing", mergeKey: "typing")
 /// try await stack.undo()
 /// ```
 ///
-/// It lives in one isolation, that of whoever made it. Calls that await queue up, and run one at a time, each judging the
-/// stack at its turn: ten quick calls of ``undo()`` undo ten steps. A call that waits can be cancelled; one that has begun is
-/// finished. A call from inside a running step throws ``CommandUsageError/reentrant``; so does one of a task that a step, or the
-/// body of a group, has begun, as long as that goes on: it would wait for what may wait for it. A detached task waits its turn.
+/// The stack stays in one isolation, that of its creator. Awaiting calls queue up and run one at a time; each evaluates the stack at its
+/// turn, so ten quick calls of ``undo()`` undo ten steps. A waiting call can be cancelled; one that has begun runs to completion. A call
+/// from inside a running step throws ``CommandUsageError/reentrant``. So does a call from a task that was started by a step, or by the
+/// body of a group, that is still running: the two might wait for each other. A detached task waits its turn.
 ///
-/// - SeeAlso: `UndoManager`, and `QUndoStack` of Qt, whose clean mark and merging these are.
+/// - SeeAlso: `UndoManager`, and Qt's `QUndoStack`, the source of the clean mark and of merging.
 public final class UndoStack {
-    /// How a stack goes on after a step that could not be undone.
+    /// How a stack proceeds after a step that could not be undone.
     public enum FailedUndo: Hashable, Sendable {
-        /// The stack is broken: calls that would run or undo something throw ``CommandUsageError/broken`` until ``UndoStack/removeAll()``.
+        /// The stack is broken: calls that would run or undo anything throw ``CommandUsageError/broken`` until ``UndoStack/removeAll()``.
         case breaks
-        /// The stack is emptied; in a group, of the changes that the group has made, too.
+        /// The stack is emptied, inside a group also of the changes that the group has made.
         case clears
-        /// The step waits for another try: ``UndoStack/undo()`` goes on with the change that could not be undone. Until that has
-        /// succeeded it is broken for all else. The leftovers of a command that failed cannot be tried again.
+        /// The step is kept for another attempt: ``UndoStack/undo()`` resumes with the change that could not be undone. Until that
+        /// succeeds, the stack is broken for every other call. The leftovers of a failed command cannot be retried.
         case keeps
     }
 
@@ -31,7 +31,7 @@ public final class UndoStack {
     public enum FailedGroup: Hashable, Sendable {
         /// Its changes are undone.
         case rollBack
-        /// Its changes are a step.
+        /// Its changes become a step.
         case keep
     }
 
@@ -39,7 +39,8 @@ public final class UndoStack {
     public enum Recording: Hashable, Sendable {
         /// The change becomes a step.
         case step
-        /// The change leaves no step, and the steps to redo stay: the caller vouches that the change commutes with all others.
+        /// The change leaves no step, and undone steps can still be redone: the caller guarantees that the change commutes with all
+        /// others.
         case none
     }
 
@@ -48,29 +49,29 @@ public final class UndoStack {
     private let clock: any Clock<Duration>
     private let onFailedUndo: FailedUndo
     private let turns = Turnstile()
-    // Unchecked exclusivity below: it is in one isolation, and no code of a user runs inside of an access.
+    // Unchecked exclusivity below: the stack is in one isolation, and no user code runs during an access.
     /// The actions of the open group.
     @exclusivity(unchecked) private var group: UndoActions?
-    /// The mark that was made while that was open.
+    /// The mark made while the group was open.
     @exclusivity(unchecked) private var groupMark = GroupMark.none
     @exclusivity(unchecked) private var afterTurn: [() -> Void] = []
-    /// The leftovers of an undo that may be tried again: see ``FailedUndo/keeps``.
+    /// The leftovers of an undo that may be retried: see ``FailedUndo/keeps``.
     @exclusivity(unchecked) private var unfinished: Unfinished?
     private let instance = Instance(.undoStacks)
 
     /// Whether a step could not be undone; see ``FailedUndo/breaks``.
     @exclusivity(unchecked) public private(set) var isBroken = false
 
-    /// Called after each change of what can be read here, but not as ``isBusy`` becomes true.
+    /// Called after each change of the readable state, except when ``isBusy`` becomes true.
     @exclusivity(unchecked) public var onChange: (() -> Void)?
 
-    /// Creates an empty stack, which is clean.
+    /// Creates an empty, clean stack.
     ///
     /// - Parameters:
-    ///   - limit: how many steps it keeps; beyond, the oldest go. nil: all.
-    ///   - mergeWindow: within which time steps with equal merge keys become one, counted from the last of them.
+    ///   - limit: the maximum number of steps, beyond which the oldest are dropped; nil for no limit.
+    ///   - mergeWindow: steps with equal merge keys become one if the next follows the last within this time.
     ///   - clock: the clock of `mergeWindow`.
-    ///   - onFailedUndo: what becomes of it when a step cannot be undone.
+    ///   - onFailedUndo: how the stack proceeds if a step cannot be undone.
     /// - Precondition: `limit` is greater than 0.
     public init(
         limit: Int? = nil, mergeWindow: Duration = .seconds(1),
@@ -86,7 +87,7 @@ public final class UndoStack {
 
     // MARK: Reading
 
-    /// Whether there is a step to undo, or to go on with.
+    /// Whether there is a step to undo, or an undo to resume.
     public var canUndo: Bool { unfinished != nil || !isBroken && history.index > 0 }
     /// Whether there is a step to redo.
     public var canRedo: Bool { !isBroken && history.index < history.count }
@@ -97,12 +98,12 @@ public final class UndoStack {
     }
     /// The name of the step that would be redone.
     public var redoName: String? { history.index < history.count ? history[history.index].name : nil }
-    /// How many steps are done.
+    /// The number of done steps.
     public var index: Int { history.index }
-    /// How many steps there are, done and undone.
+    /// The number of steps, done and undone.
     public var count: Int { history.count }
-    /// Whether things are as they were at the last ``markClean()``. Not after an undo that failed, or that left what is
-    /// irreversible, until things are marked again.
+    /// Whether the state is that of the last ``markClean()``. False after an undo that failed, or that left irreversible changes, until
+    /// the next mark.
     public var isClean: Bool {
         let changes = group?.count ?? 0
         switch groupMark {
@@ -111,24 +112,24 @@ public final class UndoStack {
         case .lost: return false
         }
     }
-    /// Where things are as at the last ``markClean()``; nil when there is no way back there.
+    /// The index at which the state is that of the last ``markClean()``; nil if no undo or redo leads back to it.
     public var cleanIndex: Int? { history.cleanIndex }
-    /// Whether a call runs.
+    /// Whether a call is running.
     public var isBusy: Bool { turns.isTaken }
 
     // MARK: Changes
 
-    /// Executes a command, which becomes a step. A success drops what could be redone; a failure changes nothing.
+    /// Executes a command, which becomes a step. Success drops the steps that could be redone; failure changes nothing.
     ///
-    /// A failure that left something behind is one that could not be undone: see ``FailedUndo``.
+    /// A failure that leaves something behind counts as a failed undo: see ``FailedUndo``.
     ///
     /// - Parameters:
-    ///   - name: for menus.
+    ///   - name: the name of the step, for menus.
     ///   - target: see ``removeAll(target:)``.
-    ///   - mergeKey: a step with an equal one, the last of which was done within the merge window, takes this one in.
-    ///   - recording: whether it becomes a step.
-    /// - Throws: what the command throws, or a ``TransactionFailure`` where parts of it were taken back; ``CommandUsageError``; a
-    ///   `CancellationError` when it was cancelled before its turn.
+    ///   - mergeKey: a preceding step with an equal key absorbs this one if its last change was made within the merge window.
+    ///   - recording: whether the change becomes a step.
+    /// - Throws: what the command throws, or a ``TransactionFailure`` if it was not fully rolled back; ``CommandUsageError``; a
+    ///   `CancellationError` if the call is cancelled before its turn.
     public nonisolated(nonsending) func perform<C: UndoableCommand>(
         _ command: C, name: String? = nil, target: AnyObject? = nil, mergeKey: AnyHashable? = nil,
         recording: Recording = .step
@@ -154,7 +155,7 @@ public final class UndoStack {
         return performed.output
     }
 
-    /// A command that never awaits has no task that could be cancelled: nobody asks it to end.
+    /// A command that never awaits has no task, so it cannot be cancelled.
     private nonisolated(nonsending) func performHere<C: UndoableCommand>(_ command: C) async throws
         -> Performed<C.Output, C.Undo>
     {
@@ -163,11 +164,12 @@ public final class UndoStack {
 
     /// Executes a command that never awaits, before the call returns: see ``perform(_:name:target:mergeKey:recording:)``.
     ///
-    /// A command that throws must have left nothing behind. The closures of ``CommandContext/onFailure(_:)`` may await, and are not
-    /// called: then a ``TransactionFailure`` says that something is left, and the stack is broken.
+    /// A command that throws must leave nothing behind. The closures of ``CommandContext/onFailure(_:)`` are not called, since they may
+    /// await: if there are any, a ``TransactionFailure`` reports leftovers, and the stack is broken.
     ///
-    /// - Throws: what the command throws; ``CommandUsageError/notUndoable`` when it awaits; ``CommandUsageError/busy`` while a call
-    ///   runs, unless that is the group whose body calls; ``CommandUsageError/reentrant`` and ``CommandUsageError/broken``.
+    /// - Throws: what the command throws; ``CommandUsageError/notUndoable`` if it awaits; ``CommandUsageError/busy`` while another call is
+    ///   running, unless this call comes from the body of a running group; ``CommandUsageError/reentrant`` and
+    ///   ``CommandUsageError/broken``.
     public func performNow<C: UndoableCommand>(
         _ command: C, name: String? = nil, target: AnyObject? = nil, mergeKey: AnyHashable? = nil,
         recording: Recording = .step
@@ -205,7 +207,7 @@ public final class UndoStack {
         }
     }
 
-    /// Whether a call that does not wait may change something now.
+    /// Throws unless a non-waiting call may change the stack now.
     private func checkMayChange() throws(CommandUsageError) {
         if turns.isTaken {
             if turns.isInStep { throw .reentrant }
@@ -214,9 +216,9 @@ public final class UndoStack {
         if isBroken { throw .broken }
     }
 
-    /// Makes a step of a change that has been made already, and that never awaits.
+    /// Records a step for a change that was already made, and whose undo and redo never await.
     ///
-    /// - Throws: ``CommandUsageError/busy`` while a call runs, unless that is the group whose body calls;
+    /// - Throws: ``CommandUsageError/busy`` while another call is running, unless this call comes from the body of a running group;
     ///   ``CommandUsageError/reentrant`` and ``CommandUsageError/broken``.
     public func register(
         name: String? = nil, target: AnyObject? = nil, undo: @escaping () throws -> Void,
@@ -227,11 +229,12 @@ public final class UndoStack {
         onChange?()
     }
 
-    /// Undoes a step. What is irreversible in it is told so (``Undoability/irreversible(_:)``), and stays.
+    /// Undoes a step. Its irreversible changes remain; their commands are only called to acknowledge that
+    /// (``Undoability/irreversible(_:)``).
     ///
-    /// - Returns: false when there is none.
-    /// - Throws: what the undo threw, and what becomes of the stack is its ``FailedUndo``; ``CommandUsageError``; a
-    ///   `CancellationError` when it was cancelled before its turn.
+    /// - Returns: false if there is no step.
+    /// - Throws: what the undo threw, after which the stack proceeds according to its ``FailedUndo``; ``CommandUsageError``; a
+    ///   `CancellationError` if the call is cancelled before its turn.
     @discardableResult
     public nonisolated(nonsending) func undo() async throws -> Bool {
         try await inTurn(goesOn: true) {
@@ -242,7 +245,7 @@ public final class UndoStack {
         }
     }
 
-    /// The next to be undone: a step, or the leftovers of the last try.
+    /// The next changes to undo: a step, or the leftovers of the last attempt.
     private var nextToUndo: Unfinished? {
         if let unfinished { return unfinished }
         if history.index == 0 { return nil }
@@ -257,10 +260,10 @@ public final class UndoStack {
         if last.isOfStep { history.undone() }
     }
 
-    /// Redoes a step. The commands give new proofs.
+    /// Redoes a step. The commands return new proofs.
     ///
-    /// - Returns: false when there is none.
-    /// - Throws: what the redo threw, and what it had redone is undone again; else as ``undo()``.
+    /// - Returns: false if there is no step.
+    /// - Throws: what the redo threw, after its completed part is undone again; else as ``undo()``.
     @discardableResult
     public nonisolated(nonsending) func redo() async throws -> Bool {
         try await inTurn {
@@ -283,7 +286,7 @@ public final class UndoStack {
 
     /// Undoes a step that never awaits, before the call returns.
     ///
-    /// - Throws: ``CommandUsageError/notUndoable`` when it awaits; ``CommandUsageError/busy`` while a call runs; else as
+    /// - Throws: ``CommandUsageError/notUndoable`` if the step awaits; ``CommandUsageError/busy`` while a call is running; else as
     ///   ``undo()``.
     @discardableResult
     public func undoNow() throws -> Bool {
@@ -324,12 +327,12 @@ public final class UndoStack {
         return true
     }
 
-    /// Makes one step of all changes that `body` makes. A group inside of a group joins it. Only what the body's own task does
-    /// is in it.
+    /// Makes one step of all changes that `body` makes. A nested group joins the outer one. Only changes made by the body's own task
+    /// belong to the group.
     ///
-    /// - Parameter onFailure: what becomes of the changes when `body` throws.
-    /// - Throws: what `body` throws; ``CommandUsageError``; a `CancellationError` when it was cancelled before its turn. To
-    ///   undo or redo inside throws ``CommandUsageError/busy``.
+    /// - Parameter onFailure: how the changes are treated if `body` throws.
+    /// - Throws: what `body` throws; ``CommandUsageError``; a `CancellationError` if the call is cancelled before its turn. An undo or
+    ///   redo inside `body` throws ``CommandUsageError/busy``.
     public nonisolated(nonsending) func group<Value>(
         _ name: String? = nil, onFailure: FailedGroup = .rollBack,
         _ body: nonisolated(nonsending) () async throws -> Value
@@ -351,7 +354,7 @@ public final class UndoStack {
                 if unfinished == nil {
                     try await undo(Unfinished(actions: made, isOfStep: false))
                 } else {
-                    // They come after what an inner group left.
+                    // They are undone after the leftovers of an inner group.
                     unfinished?.actions.insert(contentsOf: made, at: 0)
                 }
             }
@@ -360,7 +363,7 @@ public final class UndoStack {
         }
     }
 
-    /// The outermost group is over, and what it did is a step.
+    /// Ends the outermost group, and makes its changes a step.
     private func endGroup(_ name: String?, _ actions: UndoActions) {
         let mark = groupMark
         groupMark = .none
@@ -380,10 +383,10 @@ public final class UndoStack {
 
     // MARK: Marks
 
-    /// Says that things are as they should be: saved, for one.
+    /// Declares the current state clean: for example, saved.
     ///
-    /// In the body of a group it marks what is there between two changes: no way leads back there, unless that is where the group
-    /// ends. While something else is under way nobody knows what is there: then there is no mark.
+    /// In the body of a group, this marks the state between two changes: undo does not lead back there, unless the group begins or ends
+    /// with it. While anything else is running, the state is unknown: then no state is marked.
     public func markClean() {
         if group != nil, turns.isInGroup, !turns.isInStep {
             groupMark = .after(group!.count)
@@ -397,7 +400,7 @@ public final class UndoStack {
         onChange?()
     }
 
-    /// Forgets all steps; a broken stack is whole again. While a call runs, when that has ended.
+    /// Forgets all steps, and repairs a broken stack. While a call is running, this takes effect when the call has ended.
     public func removeAll() {
         whenFree { stack in
             let left = stack.unfinished
@@ -407,10 +410,10 @@ public final class UndoStack {
         }
     }
 
-    /// Forgets the changes with a target. While a call runs, when that has ended.
+    /// Forgets the changes with a target. While a call is running, this takes effect when the call has ended.
     ///
-    /// A step that is made of several changes, a group or what was merged, keeps those with other targets; it goes when none is
-    /// left. Things stay as they are, so a mark that the way leads to by a forgotten change is not reached any more.
+    /// A step of several changes, whether grouped or merged, keeps the changes with other targets, and is removed when none is left.
+    /// Nothing is undone, so a clean mark beyond a forgotten change can no longer be reached.
     ///
     /// The target's `deinit` may call this.
     public func removeAll(target: AnyObject) {
@@ -418,7 +421,7 @@ public final class UndoStack {
         if let living {
             whenFree { $0.removeAll { $0.target === living } }
         } else {
-            // The target is going: nobody may keep it until the turn is over.
+            // The target is being deallocated, so it cannot be retained until the turn is over.
             let id = ObjectIdentifier(target)
             whenFree { $0.removeAll { $0.target == nil && $0.targetID == id } }
         }
@@ -428,7 +431,7 @@ public final class UndoStack {
         let left = unfinished
         unfinished?.actions.removeAll(where: isGone)
         change { if $0.removeAll(where: isGone) { unfinished?.isOfStep = false } }
-        // The changes that could not be undone are forgotten: so the step is undone, unless it went, too.
+        // The changes that could not be undone are forgotten, so the step counts as undone, unless it was removed, too.
         if let unfinished, unfinished.actions.isEmpty { wasUndone(unfinished) }
         withExtendedLifetime(left) {}  // a user's code, which may read the stack
     }
@@ -444,7 +447,7 @@ public final class UndoStack {
 
     // MARK: Turns
 
-    /// - Parameter goesOn: it does with what an undo left, if that may be tried again.
+    /// - Parameter goesOn: the call resumes the leftovers of an undo, if they may be retried.
     private nonisolated(nonsending) func inTurn<Value>(
         joinsGroup: Bool = false, goesOn: Bool = false,
         _ body: nonisolated(nonsending) () async throws -> Value
@@ -459,9 +462,9 @@ public final class UndoStack {
         return try await body()
     }
 
-    /// - Returns: whether the call has its turn already, in the group whose body calls.
+    /// - Returns: whether the call already has its turn, because it comes from the body of a group.
     private func checkTurn(joinsGroup: Bool) throws -> Bool {
-        // Nobody is in a step, or a group, while no turn is taken; and the answer takes longer than the question.
+        // While no turn is taken, the caller is in no step and in no group; this check is cheaper than the next two.
         guard turns.isTaken else { return false }
         if turns.isInStep { throw CommandUsageError.reentrant }
         guard turns.isInGroup else { return false }
@@ -491,7 +494,7 @@ public final class UndoStack {
 
     // MARK: Steps
 
-    /// - Parameter merge: what becomes of it and of the only action of the step before; nil: it never becomes a part of one.
+    /// - Parameter merge: merges the change with the only action of the previous step; nil if the change is never merged.
     private func add(_ step: consuming UndoStep, _ merge: ((UndoAction) -> UndoMerge?)?) {
         guard group == nil else {
             group! += step.actions
@@ -505,7 +508,7 @@ public final class UndoStack {
         releaseGone()
     }
 
-    /// A user's code may read the stack: it is not being read itself meanwhile.
+    /// Works on a copy of the history, since user code called by `merge` may read the stack.
     private func merged(_ step: UndoStep, _ merge: (UndoAction) -> UndoMerge?) -> UndoMerge? {
         let history = history
         return history.merge(step, window: mergeWindow, merge)
@@ -548,7 +551,7 @@ public final class UndoStack {
         groupMark = group == nil ? .none : .lost
     }
 
-    /// - Parameter left: what could be tried again.
+    /// - Parameter left: the changes that may be retried.
     private func undoFailed(_ left: Unfinished? = nil) {
         loseCleanMark()
         switch onFailedUndo {
@@ -559,38 +562,39 @@ public final class UndoStack {
             change { $0.removeAll() }
             withExtendedLifetime(forgotten) {}
         case .keeps:
-            // With leftovers that nobody can try again the stack stays broken, whatever else is undone.
+            // With leftovers that cannot be retried, the stack stays broken, whatever else is undone.
             if !isBroken || unfinished != nil { unfinished = left }
             isBroken = true
         }
     }
 }
 
-/// Changes that are to be undone, last first.
+/// Changes to be undone, last first.
 private struct Unfinished {
     var actions: UndoActions
-    /// The last step that was done is undone with the first of them; false: they are of a group that failed, or of a redo.
+    /// Whether the changes belong to the last step that was done, which counts as undone once the first of them is undone; false for the
+    /// changes of a failed group or redo.
     var isOfStep: Bool
-    /// The one that was tried before, and threw.
+    /// The change whose undo was attempted before, and threw.
     var tried: UndoAction?
 
-    /// The rest of an undo that threw at one of them.
+    /// The changes left by an undo that threw at `index`.
     func left(from index: Int) -> Unfinished {
         Unfinished(actions: UndoActions(actions[...index]), isOfStep: isOfStep, tried: actions[index])
     }
 }
 
-/// Whether there was a mark in a group.
+/// The clean mark made in a group, if any.
 private enum GroupMark: Equatable {
     case none
-    /// After so many of its changes.
+    /// After this many changes of the group.
     case after(Int)
-    /// Where no way leads back.
+    /// At a state that cannot be reached again.
     case lost
 }
 
 extension Clock where Duration == Swift.Duration {
-    /// A reading of the clock, to measure from.
+    /// The current instant, to measure from.
     fileprivate var anyNow: any InstantProtocol<Duration> { now }
 
     fileprivate func durationSinceStart(_ start: any InstantProtocol<Duration>) -> Duration {

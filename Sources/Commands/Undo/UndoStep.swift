@@ -1,13 +1,13 @@
-// UndoStep.swift - a step of an undo stack, and the changes that it is made of.
+// UndoStep.swift - a step of an undo stack, and the changes in it.
 
 internal import CompositeOperationsBasics
 
 /// Changes that are undone and redone as one.
 struct UndoStep {
     let name: String?
-    /// An object, as few steps have one: so a step without is smaller, and whether there is one is asked without a copy of it.
+    /// Boxed, since few steps have a key: a step without one is smaller, and checking for a key does not copy it.
     private let mergeKey: MergeKey?
-    /// When the last of its changes was made; of a step without a key whenever that is asked for, if ever.
+    /// When the last of its changes was made. For a step without a key, computed only when needed.
     var time: Duration
     var actions: UndoActions
 
@@ -20,7 +20,7 @@ struct UndoStep {
 
     var hasKey: Bool { mergeKey != nil }
 
-    /// Whether both have one, and the same.
+    /// Whether both steps have a key, and the keys are equal.
     func hasKey(of other: UndoStep) -> Bool {
         guard let mergeKey, let key = other.mergeKey else { return false }
         return mergeKey.value == key.value
@@ -32,7 +32,7 @@ private final class MergeKey {
     init(_ value: AnyHashable) { self.value = value }
 }
 
-/// Changes in their order: mostly one, which needs no memory of its own.
+/// Changes in order: usually one, which needs no separate allocation.
 struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
     private var first: UndoAction?
     private var others: [UndoAction] = []
@@ -52,7 +52,7 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
         for action in actions { append(action) }
     }
 
-    /// - Complexity: O(all of them).
+    /// - Complexity: O(count).
     mutating func replaceSubrange(_ range: Range<Int>, with actions: some Collection<UndoAction>) {
         var all = Array(self)
         all.replaceSubrange(range, with: actions)
@@ -61,11 +61,11 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
     }
 }
 
-/// A change.
+/// A change that can be undone and redone.
 class UndoAction {
-    /// Its target: see ``UndoStack/removeAll(target:)``.
+    /// The target of the change: see ``UndoStack/removeAll(target:)``.
     private(set) weak var target: AnyObject?
-    /// Names one that is going, and that nobody can refer to any more.
+    /// Identifies the target even while it is being deallocated, when weak references to it are nil.
     let targetID: ObjectIdentifier?
     private let instance = Instance(.undoActions)
 
@@ -75,23 +75,23 @@ class UndoAction {
     }
 
     var isSynchronous: Bool { false }
-    /// To undo it leaves something.
+    /// Whether undoing the change leaves something behind.
     var isIrreversible: Bool { false }
-    /// As a step of `turns`, as the other three.
+    /// Runs as a step of `turns`, as does `redo`.
     ///
-    /// - Parameter goesOn: it was tried before, and threw.
+    /// - Parameter goesOn: the undo was attempted before, and threw.
     nonisolated(nonsending) func undo(_ turns: Turnstile, goesOn: Bool) async throws {
         try turns.inStepNow { try undoNow(goesOn: goesOn) }
     }
     nonisolated(nonsending) func redo(_ turns: Turnstile) async throws {
         try turns.inStepNow { try redoNow() }
     }
-    /// Not as a step.
+    /// Runs without becoming a step, as does `redoNow`.
     func undoNow(goesOn: Bool) throws { fatalError("UndoAction: this one awaits") }
     func redoNow() throws { fatalError("UndoAction: this one awaits") }
 }
 
-/// A change that a command made, with the proof of it.
+/// A change made by a command, with its proof.
 final class CommandAction<C: UndoableCommand>: UndoAction {
     private let command: C
     private var proof: C.Undo
@@ -139,7 +139,7 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
         proof = try leavingParts(.unasked()) { try command.redoNow(proof, $0) }.undo
     }
 
-    /// The merger of this change with `earlier`; nil: there is none.
+    /// How this change merges with `earlier`; nil if it does not.
     func merge(into earlier: UndoAction) -> UndoMerge? {
         if !command.isMergeable { return nil }
         return (command as? any MergeableCommand).flatMap { merge($0, into: earlier) }
@@ -147,7 +147,7 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
 
     private func merge<M: MergeableCommand>(_ command: M, into earlier: UndoAction) -> UndoMerge? {
         guard let earlier = earlier as? CommandAction<M>, let proof = proof as? M.Undo else { return nil }
-        // One change has one target; who has another must not go, or stay, with it.
+        // A change has one target; changes with different targets must be removable separately.
         guard earlier.targetID == targetID else { return nil }
         return switch command.merging(proof, after: earlier.command, earlier.proof) {
         case .keepBoth: nil
@@ -157,7 +157,7 @@ final class CommandAction<C: UndoableCommand>: UndoAction {
     }
 }
 
-/// A change that was made by somebody else, and never awaits.
+/// A change made outside the stack, whose undo and redo never await.
 final class ClosureAction: UndoAction {
     private let takeBack: () throws -> Void
     private let again: () throws -> Void
@@ -176,7 +176,7 @@ final class ClosureAction: UndoAction {
 }
 
 extension CommandContext {
-    /// Of what nobody can ask to end.
+    /// The context of work that cannot be cancelled.
     static func unasked(_ parts: FailureParts? = nil) -> CommandContext {
         var context = CommandContext()
         context.looksAtTask = false
@@ -185,8 +185,8 @@ extension CommandContext {
     }
 }
 
-/// Calls `body`, which never awaits, as a step of `turns`, and in no run; when it throws, what it registered is taken back as a part of
-/// that step.
+/// Calls `body`, which never awaits, as a step of `turns`, outside any run. If it throws, the compensation that it registered runs as
+/// part of that step.
 nonisolated(nonsending) func takingBackPartsOfNow<Value>(
     _ turns: Turnstile, _ body: (CommandContext) throws -> Value
 ) async throws -> Value {

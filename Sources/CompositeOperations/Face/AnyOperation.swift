@@ -1,22 +1,22 @@
 // AnyOperation.swift - an operation without the type of its value: what it holds, and under which lock.
 //
-// Everything that changes is under one lock for each tree: a root composite and all that is below it. So a
-// cancellation marks all descendants in one step, a round is one step, and of ours a queue's lock alone, or that
-// of dependencies, is held around a tree's. What follows from a change is collected (Effects.swift), and done when the
-// lock has been let go.
+// All mutable state is guarded by one lock per tree: a root composite and everything below it. Hence a cancellation
+// marks all descendants in one step, and a round is one step. Of our own locks, only a queue's or the one of the
+// dependencies may be held when a tree's is taken. The consequences of a change are collected (Effects.swift) and
+// carried out after the lock is released.
 //
 // Invariants (those of the pure state are in OperationMachine.swift):
-//   I1  user code, the release of what users gave us, targets and queues: never under the lock.
+//   I1  the lock is never held while calling user code, targets or queues, or releasing objects that users gave us.
 //   I2  a composite holds its children until it is settled. A child does not hold its composite, which cannot settle
-//       before the child has: a root, and one that a rerun dropped, is held by the runtime (I5), every other one by its
-//       own composite. `parent` is taken away when the child settles, and read by nobody after that.
-//   I3  the block of an operation is written while it is ready, read while a block is out, and released after it
-//       is terminal; so those who read it need no lock.
-//   I4  `domain` is set once, or once more when an operation that was made by itself becomes a child, which it
-//       does only while it is ready. What it was before stays alive as long as the operation.
+//       before the child has. A root, and a composite that a rerun dropped, is held by the runtime (I5), every other
+//       composite by its parent. `parent` is cleared when the child settles, and never read after that.
+//   I3  an operation's block is written while the operation is ready, read while a block is in flight, and released
+//       after the operation is terminal; so readers need no lock.
+//   I4  `domain` is set once, and a second time when a standalone operation becomes a child, which happens only while
+//       it is ready. The former domain stays alive as long as the operation.
 //   I5  a root that was started, or ended, is held by the runtime until it is settled (`isHeld`).
-//   I6  because of the lock no two accesses to a field overlap. So the run-time check of exclusivity, which was a third
-//       of a cascade's step, is left out: `@exclusivity(unchecked)`. ThreadSanitizer looks after the rest.
+//   I6  under the lock no two accesses to a field overlap. So the run-time exclusivity check, which cost a third of a
+//       cascade step, is turned off: `@exclusivity(unchecked)`. ThreadSanitizer covers the rest.
 //   I7  the place of a leaf that has a queue is its ticket there.
 
 internal import CompositeOperationsBasics
@@ -24,28 +24,28 @@ internal import CompositeOperationsBasics
 internal import Scheduling
 internal import Synchronization
 
-/// Where an operation is admitted and runs, when that is not the built-in scheduler.
+/// Where an operation is admitted and runs, if not directly on the built-in scheduler.
 class Place: @unchecked Sendable {
-    // Unchecked: as the fields of the operation.
+    // Unchecked: guarded like the fields of the operation.
 
     /// Where its blocks run; nil: the built-in scheduler.
     @exclusivity(unchecked) final var target: (any ExecutionTarget)?
     /// The queue that decides when they may run.
     @exclusivity(unchecked) final var admission: COOperationQueue?
-    /// Whether a target was given, so that a queue which the operation is added to does not give it another one.
+    /// Whether the user gave a target; then a queue that the operation is added to does not replace it.
     @exclusivity(unchecked) final var hasOwnTarget = false
 }
 
-/// The state that the operations of one tree share, also after the end: a handle is read under this lock.
+/// The state that the operations of one tree share. It outlives their end: handles are read under this lock.
 class Domain: Place, @unchecked Sendable {
-    // Unchecked: what is below is under the lock.
+    // Unchecked: the fields below are guarded by the lock.
     let lock = WordLock()
-    /// How many gates of the tree are closed; while it is 0, no operation asks those above it.
+    /// The number of closed gates in the tree; while it is 0, no operation checks the gates above it.
     @exclusivity(unchecked) final var closedGates = 0
-    /// There has been a child whose priority is lower than its composite's.
+    /// Set once a child has a lower priority than its composite.
     @exclusivity(unchecked) final var hasLower = false
 
-    /// Looks at something under the tree's lock.
+    /// Reads something under the tree's lock.
     final func look<Answer>(_ body: () -> Answer) -> Answer {
         let key = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
         lock.lock(key)
@@ -54,24 +54,26 @@ class Domain: Place, @unchecked Sendable {
     }
 }
 
-/// Any operation: one piece of work with a handle. The face of it that does not know the type of the value.
+/// Any operation: one piece of work with a handle. This is its type-erased face: it does not know the type of the
+/// value.
 ///
-/// All members may be used from any thread, also inside blocks and handlers, and none runs blocks or handlers of
-/// yours before it returns, but those that wait for an end, and `start()` of a ``COSyncOperation``. A target of your own, and
-/// whoever listens to `Diagnostics.onReport(_:)`, is called by whoever gives cause to, under no lock.
+/// All members may be used from any thread, including from blocks and handlers. None runs your blocks or handlers
+/// before it returns, except members that wait for an end, and `start()` of a ``COSyncOperation``. Custom targets and
+/// the handler of `Diagnostics.onReport(_:)` are called on the thread that gives rise to the call, under no lock.
 ///
 /// - SeeAlso: ``COOperation``, ``COSyncOperation``, ``COCascadeOperation``, ``COTransactionalOperation``.
 public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConvertible {
-    // Unchecked: everything that changes is under the tree's lock, except as I3 says.
+    // Unchecked: mutable state is guarded by the tree's lock, except as I3 says.
 
-    /// How it ended, when it did not finish. An object, which all that end for one reason share.
+    /// How it ended, when it did not finish. An object, shared by all operations that end for the same reason.
     final class BadEnd: @unchecked Sendable {
-        // Unchecked: what changes is under the tree's lock.
+        // Unchecked: mutable state is guarded by the tree's lock.
 
         let outcome: Outcome<Never>
-        /// Somebody has looked.
+        /// The end has been read.
         @exclusivity(unchecked) private var isSeen = false
-        /// An operation has failed without a handler: that is told when the last that has this end goes.
+        /// Set when an operation fails without a handler: reported when the last reference to this end is released,
+        /// unless the end is read before.
         @exclusivity(unchecked) private var unseen: UnseenFailure?
 
         init(_ outcome: Outcome<Never>) { self.outcome = outcome }
@@ -98,33 +100,34 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         var reason: CancelReason? { outcome.reason }
     }
 
-    // There are many: in this order a leaf has 112 bytes with its value and its block.
+    // There are many operations: with the fields in this order a leaf takes 112 bytes, value and block included.
 
     private let ownLock = WordLock()
     @exclusivity(unchecked) private final var marks = Marks()
-    /// Under the lock until it is settled, then the settling thread's.
+    /// Guarded by the lock until the operation is settled, then owned by the settling thread.
     @exclusivity(unchecked) private final var holdings = Holdings()
-    /// Its value is stored: under the lock, before anybody is told.
+    /// Its value is stored. Set under the lock, before anything is notified.
     @usableFromInline
     @exclusivity(unchecked) final var hasValue = false
     /// Its place among the children of `parent`.
     @exclusivity(unchecked) final var index: UInt32 = 0
     /// The tree's `Domain`, unmanaged; 0: a single operation, under its own lock.
     private let domainBits: Atomic<UInt>
-    /// 0: nobody has asked yet.
+    /// 0: not assigned yet.
     private let number = Atomic<UInt64>(0)
 
     @exclusivity(unchecked) final var machine = OperationMachine()
-    /// The kind of a leaf's block; in the byte that the machine leaves. As the block (I3).
+    /// The kind of a leaf's block, in the byte that the machine leaves free. Accessed like the block (I3).
     @exclusivity(unchecked) final var blockKind: BlockKind
-    /// The composite around it, until it is settled (I2).
+    /// Its parent, until the operation is settled (I2).
     final var parent: AnyOperation? {
         @inline(__always) get { parentReference?.takeUnretainedValue() }
         set { parentReference = newValue.map { .passUnretained($0) } }
     }
-    /// As ``parent``; where references need not be counted.
+    /// Like ``parent``, without reference counting.
     @exclusivity(unchecked) final var parentReference: Unmanaged<AnyOperation>?
-    /// A reference to its place. The last bit: it is a composite, and the place its composition, which never changes.
+    /// A retained reference to its place. The lowest bit is set for a composite: then the place is its composition, and
+    /// never changes.
     @exclusivity(unchecked) private final var placeBits: UInt = 0
     @exclusivity(unchecked) final var extras: Extras?
     /// How it ended: the value, when `hasValue`; else `badEnd`.
@@ -148,11 +151,11 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// The kind of a leaf's block.
     enum BlockKind: UInt8 {
         case none, token, lent, value, async
-        /// A value's, that is given the value of an earlier step.
+        /// Returns a value, and takes the value of an earlier step.
         case step
     }
 
-    /// In one byte: there are many operations.
+    /// One byte, since there are many operations.
     private struct Marks: OptionSet {
         let rawValue: UInt8
         static let isChild = Marks(rawValue: 1)
@@ -179,12 +182,12 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         get { self[.isChild] }
         set { self[.isChild] = newValue }
     }
-    /// A composite has started anew without it.
+    /// Its composite has started over without it.
     final var isDropped: Bool {
         get { self[.isDropped] }
         set { self[.isDropped] = newValue }
     }
-    /// No composite around it can take its end back.
+    /// No enclosing composite can undo its end.
     final var isFinal: Bool {
         get { self[.isFinal] }
         set { self[.isFinal] = newValue }
@@ -194,13 +197,13 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         get { holdings.contains(.isHeld) }
         set { if newValue { holdings.insert(.isHeld) } else { holdings.remove(.isHeld) } }
     }
-    /// Whether it is settled, and keeps its block: for `releaseBlock`, which is under no lock.
+    /// Whether it is settled and keeps its block. Read by `releaseBlock`, under no lock.
     final var keepsBlock: Bool {
         get { holdings.contains(.keepsBlock) }
         set { if newValue { holdings.insert(.keepsBlock) } else { holdings.remove(.keepsBlock) } }
     }
 
-    /// Its priority: 0: the default, since nobody has said anything else; else one more than its number. Under the lock.
+    /// Its priority. 0: not set, which means the default; else the raw value plus 1. Under the lock.
     @inline(__always)
     final var priorityMark: UInt8 {
         get { marks.rawValue >> Marks.firstOfPriority }
@@ -219,19 +222,19 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     final var place: Place? { placeReference?.takeUnretainedValue() }
 
-    /// Before anybody else knows the operation, or under the lock, while it is ready.
+    /// Called before the operation is published, or under the lock while it is ready.
     ///
-    /// - Parameter isTicket: a leaf's is to be the ticket of its queue, too (I7).
+    /// - Parameter isTicket: a leaf's place must also be its queue ticket (I7).
     private final func ensurePlace(isTicket: Bool) -> Place {
         let former = place
         if let former, !isTicket || isComposite || former is COOperationQueue.Ticket { return former }
         let made = isTicket ? COOperationQueue.Ticket() : Place()
         placeBits = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
-        if let former { Unmanaged.passUnretained(former).release() }  // the caller holds what it had
+        if let former { Unmanaged.passUnretained(former).release() }  // `former` still retains it
         return made
     }
 
-    /// The operation, as its queue knows it; nil: it has no queue, or that knows nothing yet. Under the lock.
+    /// Its ticket in its queue; nil: it has no queue, or no ticket there yet. Under the lock.
     final var ticket: Unmanaged<COOperationQueue.Ticket>? {
         guard isAdmitted else { return nil }
         guard isComposite else {
@@ -240,7 +243,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         return composition?.ticket.map { .passUnretained($0) }
     }
 
-    /// Likewise. It has a queue.
+    /// Like ``ticket``, but makes a composite's ticket if there is none yet. Requires a queue.
     @inline(__always)
     final func ensureTicket() -> Unmanaged<COOperationQueue.Ticket> {
         guard let compositionReference else {
@@ -257,7 +260,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// Where its blocks run; nil: the built-in scheduler.
     final var target: (any ExecutionTarget)? { place?.target }
-    /// As ``target``, for a turn, which may be sent when it has ended meanwhile: then there is none any more. Under no lock.
+    /// Like ``target``, for sending a turn. If the operation has ended meanwhile, there is no target any more. Under no
+    /// lock.
     @inline(__always)
     final var targetOfTurn: (any ExecutionTarget)? { placeBits == 0 ? nil : targetUnderLock }
 
@@ -266,10 +270,10 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// The queue that decides when they may run.
     final var admission: COOperationQueue? { place?.admission }
-    /// Whether it was given a target, so that a queue which it is added to does not give it another one.
+    /// Whether the user gave it a target; then a queue that it is added to does not replace it.
     final var hasOwnTarget: Bool { place?.hasOwnTarget ?? false }
 
-    /// As ``admission``; where references need not be counted.
+    /// Like ``admission``, without reference counting.
     @inline(__always)
     final var admissionReference: Unmanaged<COOperationQueue>? {
         guard let placeReference else { return nil }
@@ -285,14 +289,14 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         return placeReference._withUnsafeGuaranteedRef { $0.admission != nil }
     }
 
-    /// Whether that is its queue.
+    /// Whether `queue` is its queue.
     @inline(__always)
     final func isAdmitted(by queue: COOperationQueue) -> Bool {
         guard let placeReference else { return false }
         return placeReference._withUnsafeGuaranteedRef { $0.admission === queue }
     }
 
-    /// Whether it may have a queue or a target to give up.
+    /// Whether it may have a queue or a target to release.
     @inline(__always)
     final var hasPlace: Bool {
         isComposite
@@ -300,8 +304,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
             : placeBits != 0
     }
 
-    /// A handle is no reason for its target and queue to stay, but for the queue of a composite, which is read for each child
-    /// under no lock. Under no lock; it is settled.
+    /// Releases target and queue, which a handle must not keep alive. A composite keeps its queue, which is read for
+    /// each child without the lock. Under no lock; the operation is settled.
     func giveUpPlace() {
         var former: (target: (any ExecutionTarget)?, queue: COOperationQueue?)  // released under no lock
         look {
@@ -316,13 +320,13 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// The children of a composite.
     final var composition: Composition? { compositionReference?.takeUnretainedValue() }
 
-    /// As ``composition``; where references need not be counted.
+    /// Like ``composition``, without reference counting.
     @inline(__always)
     final var compositionReference: Unmanaged<Composition>? {
         isComposite ? .fromOpaque(UnsafeRawPointer(bitPattern: placeBits & ~1).unsafelyUnwrapped) : nil
     }
 
-    /// Calls `body` with the children of a composite; likewise.
+    /// Calls `body` with the composition of a composite, without reference counting.
     @inline(__always)
     final func withComposition<Answer>(_ body: (Composition) -> Answer) -> Answer? {
         compositionReference?._withUnsafeGuaranteedRef(body)
@@ -332,8 +336,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     final var isComposite: Bool { placeBits & 1 != 0 }
 
     /// - Parameters:
-    ///   - target: a queue counts as both: it admits, and its target runs.
-    ///   - composite: the one whose child it will be; it has been started.
+    ///   - target: a queue counts as both: it admits the operation, and its target runs it.
+    ///   - composite: the future parent, which has been started.
     ///   - queue: admits it, unless `target` is a queue.
     init(
         on target: (any ExecutionTarget)?, options: OperationOptions?, composition: Composition?,
@@ -370,7 +374,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         if let options, !options.isStandard { ensureExtras().options = options }
     }
 
-    /// A child to which its place has nothing to add: no target, options, queue, scope or context.
+    /// A child that needs nothing but its block: no target, options, queue, scope or context.
     ///
     /// - Precondition: `composite.givesItsPlace` is false.
     init(_ blockKind: BlockKind, plainChildOf composite: __shared AnyOperation) {
@@ -381,14 +385,14 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         marks = .isChild
     }
 
-    /// A child that has ended before it was made.
+    /// An object for a child that has already ended.
     init(endedIn tree: Domain) {
         blockKind = .none
         domainBits = Atomic(UInt(bitPattern: Unmanaged.passRetained(tree).toOpaque()))
         marks = .isChild
     }
 
-    /// Before anybody else knows the operation, or under the lock, while it is ready.
+    /// Called before the operation is published, or under the lock while it is ready.
     final func set(target: (any ExecutionTarget)?, isOwn: Bool, admission: COOperationQueue?) {
         if target == nil, !isOwn, admission == nil, place == nil { return }
         let place = ensurePlace(isTicket: admission != nil)
@@ -400,14 +404,14 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         }
     }
 
-    /// Whether children that are made here have a queue, a target that they were not given, or a context.
+    /// Whether a child that is made here inherits a queue, a target or a context.
     @usableFromInline
     final var givesItsPlace: Bool { isAdmitted || COQueues.areInUse || COQueues.giveContextHere }
 
     deinit {
         if let domain = Self.domain(domainBits.load(ordering: .relaxed)) { domain.release() }
         if let placeReference {
-            // A line of its queue may come upon its ticket later, and let go of it under its lock: of that alone.
+            // A line of its queue may release the ticket later, under the queue's lock: that must release nothing else.
             if !isComposite {
                 placeReference._withUnsafeGuaranteedRef { ($0.target, $0.admission) = (nil, nil) }
             }
@@ -425,7 +429,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     private var ownKey: UnsafeRawPointer { UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) }
 
-    /// - Returns: what ``unlock(_:)`` needs.
+    /// - Returns: the argument of ``unlock(_:)``.
     @inline(__always)
     final func lock() -> UInt {
         while true {
@@ -452,7 +456,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         domain._withUnsafeGuaranteedRef { $0.lock.unlock(UnsafeRawPointer(domain.toOpaque())) }
     }
 
-    /// Changes something under the tree's lock, then does what follows from it.
+    /// Changes something under the tree's lock, then performs the effects.
     @inline(__always)
     final func change<Answer>(_ body: (inout Effects) -> Answer) -> Answer {
         var effects = Effects()
@@ -463,7 +467,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         return answer
     }
 
-    /// Looks at something under the tree's lock.
+    /// Reads something under the tree's lock.
     @inline(__always)
     final func look<Answer>(_ body: () -> Answer) -> Answer {
         let bits = lock()
@@ -471,7 +475,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         return body()
     }
 
-    /// That of the tree; nil: a single operation. Under the lock.
+    /// The tree's domain; nil: a single operation. Under the lock.
     final var domain: Unmanaged<Domain>? { Self.domain(domainBits.load(ordering: .relaxed)) }
 
     @inline(__always)
@@ -485,7 +489,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         domainBits.load(ordering: .relaxed) == UInt(bitPattern: tree.toOpaque())
     }
 
-    /// Becomes part of another tree (I4). Under the lock that this ends to be.
+    /// Moves to another tree (I4). Called under the lock that guards the operation until then.
     final func enter(_ domain: Unmanaged<Domain>) {
         let bits = UInt(bitPattern: domain.retain().toOpaque())
         if let former = Self.domain(domainBits.exchange(bits, ordering: .acquiringAndReleasing)) {
@@ -500,11 +504,11 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         return made
     }
 
-    /// Lets a copy, which nobody else knows yet, be admitted and run where this one is.
+    /// Gives an unpublished copy the same queue and target.
     final func copyPlace(to copy: AnyOperation) {
         let place = look {
             () -> (target: (any ExecutionTarget)?, isOwn: Bool, admission: COOperationQueue?)? in
-            if machine.isTerminal, extras?.options?.keepsBlock != true { return nil }  // it is giving it up
+            if machine.isTerminal, extras?.options?.keepsBlock != true { return nil }  // being released
             return (target, hasOwnTarget, admission)
         }
         if let place { copy.set(target: place.target, isOwn: place.isOwn, admission: place.admission) }
@@ -515,15 +519,15 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// Whether it has something to run.
     @usableFromInline
     var hasBlock: Bool { false }
-    /// Runs the block of an attempt, and tells when it has returned. On the target.
+    /// Runs the block of an attempt, and records its return. On the target.
     @usableFromInline
     func execute(_ number: Int32) { fatalError("an operation without a kind") }
     /// Releases the block. See I3.
     @usableFromInline
     func releaseBlock() {}
-    /// A composite: makes the value of what the children gave. Under the lock.
+    /// A composite assembles its value from those of its children. Under the lock.
     ///
-    /// - Returns: whether everything that it is made of is there.
+    /// - Returns: false: one of these values is missing.
     func assembleValue() -> Bool { true }
     /// Its kind, for descriptions.
     var kindName: String { "operation" }
@@ -533,16 +537,16 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// Starts the operation: it runs on its target as soon as its turn comes.
     ///
-    /// - Returns: false, and nothing was done, when it has been started or has ended, when it has no block, or when
-    ///   it belongs to a composite, which starts it.
+    /// - Returns: false, with no effect, when it has been started or has ended, has no block, or belongs to a
+    ///   composite, which starts it.
     /// - Complexity: O(1).
     @discardableResult
     public func start() -> Bool { startIfReady() }
 
-    /// As ``start()``, in a queue that it is added to.
+    /// Like ``start()``, adding it to a queue.
     func start(addedTo queue: COOperationQueue) -> Bool { startIfReady(addedTo: queue) }
 
-    /// Tells it apart from all others of the process.
+    /// Identifies it within the process.
     public final var id: OperationID {
         let given = number.load(ordering: .relaxed)
         if given != 0 { return OperationID(number: given) }
@@ -552,7 +556,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         return exchanged ? new : OperationID(number: earlier)
     }
 
-    /// Where it is on its way.
+    /// Its state.
     ///
     /// - Complexity: O(1) while nothing in its tree is suspended, else O(depth).
     public final var state: OperationState {
@@ -562,13 +566,14 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         }
     }
 
-    /// The number of the attempt: 0 before the start, then 1, and one more with each redo that is decided.
+    /// The number of the attempt: 0 before the start, then 1, incremented by each accepted redo.
     public final var attempt: Int { look { Int(machine.attempt) } }
 
     /// How many blocks have begun.
     public final var numberOfRuns: Int { look { Int(machine.runs) } }
 
-    /// Whether it waits: for its start, or for its turn. Its state is ``OperationState/ready`` or ``OperationState/queued``.
+    /// Whether it waits for its start or for its turn: its state is ``OperationState/ready`` or
+    /// ``OperationState/queued``.
     public final var isReady: Bool {
         switch look({ label }) {
         case .ready, .queued: true
@@ -576,7 +581,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         }
     }
 
-    /// Whether an attempt is under way. Its state is ``OperationState/executing`` or ``OperationState/deciding``.
+    /// Whether an attempt is under way: its state is ``OperationState/executing`` or ``OperationState/deciding``.
     public final var isExecuting: Bool {
         switch look({ label }) {
         case .executing, .deciding: true
@@ -584,36 +589,36 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         }
     }
 
-    /// Whether its start is somebody else's: the composite's that it belongs to, or has been made already.
+    /// Whether it needs no `start()`: its composite starts it, or it has been started already.
     package final var willBeStarted: Bool { look { isChild || machine.phase != .ready } }
 
-    /// Whether a closed gate, its own or one above it, or a suspended queue holds it: its state is
+    /// Whether a closed gate, its own or one above it, or a suspended queue holds it back: its state is
     /// ``OperationState/suspended``.
     public final var isSuspended: Bool { look { label } == .suspended }
 
-    /// Whether a gate is closed, its own or one above it, also where a decision is asked for.
+    /// Whether its own gate or one above it is closed, even while a decision is pending.
     package final var isGated: Bool { look { !machine.isDecided && !gateIsOpen } }
 
     /// Whether it finished; true as soon as the call that finished it has returned.
     public final var isFinished: Bool { look { hasEnd(.finished) } }
 
-    /// Whether it was cancelled; true as soon as the call that cancelled it, or what is around it, has returned.
+    /// Whether it was cancelled; true as soon as the call that cancelled it, or an enclosing composite, has returned.
     public final var isCancelled: Bool { look { hasEnd(.cancelled) } }
 
     /// Whether it failed; true as soon as the call that failed it has returned.
     public final var isFailed: Bool { look { hasEnd(.failed) } }
 
-    /// For somebody who asks. Under the lock.
+    /// Answers a query from outside, which counts as seeing a failure. Under the lock.
     private final func hasEnd(_ end: OperationMachine.End) -> Bool {
         seeFailure()
         return machine.isDecided && machine.end == end
     }
 
-    /// Somebody looks at how it ended, if it has: a failure is not reported any more. Under the lock.
+    /// Records that its end, if there is one, has been read: a failure is not reported any more. Under the lock.
     @inline(__always)
     final func seeFailure() { badEnd?.see() }
 
-    /// Whether it is over: nothing of it runs, and its outcome is there.
+    /// Whether it is over: nothing of it runs any more, and its outcome is set.
     public final var isEnded: Bool { look { machine.isTerminal } }
 
     /// The name that its options give; nil without one.
@@ -630,20 +635,20 @@ extension AnyOperation {
     /// Under the lock.
     final var label: OperationState { label(gateIsOpen: machine.isDecided || gateIsOpen) }
 
-    /// - Parameter gateIsOpen: as ``gateIsOpen``; of one that is decided it does not matter.
+    /// - Parameter gateIsOpen: as ``gateIsOpen``; ignored once the operation is decided.
     final func label(gateIsOpen: Bool) -> OperationState {
         machine.state(gateIsOpen: gateIsOpen && (machine.phase != .queued || queueIsOpen))
     }
 
-    /// A leaf without options, handlers, waiters, dependencies, timers or a queue: most are. Under the lock.
+    /// A leaf without options, handlers, waiters, dependencies, timers or a queue: the common case. Under the lock.
     @inline(__always)
     final var isPlain: Bool { extras == nil && !isComposite && !isAdmitted }
 
-    /// The same, or a composite of that kind.
+    /// Same, for leaves and composites.
     @inline(__always)
     final var isBare: Bool { extras == nil && !isAdmitted }
 
-    /// No gate is closed, neither its own nor one above it. Under the lock.
+    /// Neither its own gate nor one above it is closed. Under the lock.
     @inline(__always)
     final var gateIsOpen: Bool {
         guard let domain else { return !machine.isGateClosed }
@@ -680,13 +685,13 @@ extension AnyOperation {
         admissionReference.map { $0._withUnsafeGuaranteedRef { !$0.isSuspended } } ?? true
     }
 
-    /// Nothing but its turn is missing. Under the lock.
+    /// Only its turn is missing. Under the lock.
     @inline(__always)
     final var isDue: Bool {
         machine.isDue(gateIsOpen: queueIsOpen) && isUnhindered
     }
 
-    /// Neither a gate nor a dependency holds it. Under the lock.
+    /// Neither a gate nor a dependency holds it back. Under the lock.
     @inline(__always)
     final var isUnhindered: Bool { gateIsOpen && (extras?.unmetDependencies ?? 0) == 0 }
 }

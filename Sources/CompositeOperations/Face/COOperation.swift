@@ -15,27 +15,27 @@ internal import Scheduling
 /// let data = try await download.value
 /// ```
 ///
-/// A token block (``Block``) receives the attempt that it is, and ends by a call on it, or by a throw; to return ends
-/// nothing. The forms of `operation` whose block returns a value end by returning.
+/// A token block (``Block``) receives its attempt. It ends the operation by a call on the attempt, or by throwing;
+/// returning ends nothing. The forms of `operation` whose block returns a value end when the block returns.
 ///
 /// - SeeAlso: seed 004, COOperation.
 public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecked Sendable {
-    /// A block that ends by a call. A throw is ``Attempt/fail(_:)``; that of a `CancellationError`
-    /// or a ``CancelReason`` is ``Attempt/cancel(_:)``.
+    /// A block that ends by a call. Throwing is the same as ``Attempt/fail(_:)``, or, with a `CancellationError` or a
+    /// ``CancelReason``, as ``Attempt/cancel(_:)``.
     public typealias Block = @Sendable (Attempt) throws -> Void
 
-    /// A block, on its way into an operation or out of it.
+    /// A block, in transit into an operation or out of it.
     @usableFromInline
     enum Body {
         case none
         case token(Block)
-        /// A block that is somebody else's, for as long as he waits: nobody is given it.
+        /// A non-escaping block, borrowed from a blocked caller. Never copied out.
         case lent(Block)
         case value(@Sendable () throws -> Success)
         case async(@Sendable () async throws -> Success)
     }
 
-    /// The block; `blockKind` says of which type.
+    /// The block; `blockKind` tells its type.
     @exclusivity(unchecked) final var block = AnyClosure()
 
     private struct TokenBlock { let call: Block }
@@ -55,14 +55,14 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         if blockKind != .none { _ = setContext(.here(options)) }
     }
 
-    /// A child to which its place has nothing to add: see `AnyOperation.init(_:plainChildOf:)`.
+    /// A child that needs nothing but its block: see `AnyOperation.init(_:plainChildOf:)`.
     @usableFromInline
     convenience init(_ body: consuming Body, plainChildOf composite: __shared AnyOperation) {
         let (kind, block) = Self.parts(body)
         self.init(kind, block, plainChildOf: composite)
     }
 
-    /// As ``init(_:plainChildOf:)``.
+    /// Like ``init(_:plainChildOf:)``.
     @inline(__always)
     init(_ kind: BlockKind, _ block: consuming AnyClosure, plainChildOf composite: __shared AnyOperation) {
         self.block = consume block
@@ -71,7 +71,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     override init(endedIn tree: Domain) { super.init(endedIn: tree) }
 
-    /// A block that was kept may hold the operation whose value it takes, and that one a block that was kept.
+    /// A kept block may hold the operation whose value it takes, which may hold a kept block in turn.
     deinit {
         if blockKind == .none { return }
         let block = block
@@ -79,7 +79,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         Releases.release([consume block])
     }
 
-    /// A child.
+    /// Makes a child.
     @inlinable
     @inline(__always)
     static func child(
@@ -95,7 +95,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     ///
     /// - Parameters:
     ///   - target: where the block runs; nil: the default queue in force here, now.
-    ///   - options: names, limits of time, a resolver.
+    ///   - options: a name, time limits, a resolver.
     ///   - block: may also be set later.
     public convenience init(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard, _ block: Block? = nil
@@ -103,7 +103,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         self.init(body: block.map { .token($0) } ?? .none, on: target, options: options)
     }
 
-    /// Prepares an operation whose block ends by returning its value; to throw is ``fail(_:)``, or ``AnyOperation/cancel(_:)``, as
+    /// Prepares an operation whose block ends by returning its value. Throwing fails the operation, or cancels it, as
     /// in a ``Block``.
     public convenience init(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
@@ -112,7 +112,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         self.init(body: .value(body), on: target, options: options)
     }
 
-    /// As above, asynchronously: one task, cancelled with the operation.
+    /// Same as above, with an asynchronous block: one task, cancelled with the operation.
     public convenience init(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ body: @escaping @Sendable () async throws -> Success
@@ -137,7 +137,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
     }
 
-    /// The block, but a step's own. Under the lock, or where nobody else may look at it (I3).
+    /// The block, except that of a step. Under the lock, or while no other thread may access it (I3).
     final var body: Body {
         get {
             switch blockKind {
@@ -157,7 +157,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         body = .none
     }
 
-    /// The block. Set it while the operation is ready; then `start()`. A change later than that is refused.
+    /// The block. Set it while the operation is ready; then `start()`. Later changes are refused.
     public final var operation: Block? {
         get {
             look {
@@ -193,7 +193,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     @usableFromInline
     var bodyForCopy: Body { body }
 
-    /// Gives the block up, for the caller to release under no lock. Under the lock; it is ready.
+    /// Takes the block out, for the caller to release under no lock. Under the lock; the operation is ready.
     @usableFromInline
     func takeBlock() -> [Any] {
         defer { body = .none }
@@ -212,7 +212,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     @usableFromInline
     override func execute(_ number: Int32) {
-        // Read without the lock: a block is out.
+        // Read without the lock: a block is in flight (I3).
         switch blockKind {
         case .none, .step: returned()
         case .token, .lent:
@@ -232,7 +232,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
     }
 
-    /// Its block has returned a value, which finishes it, unless it has ended meanwhile.
+    /// Its block has returned a value, which finishes the operation unless it has ended meanwhile.
     final func finishByReturn(_ value: Success, _ number: Int32) {
         var effects = Effects()
         let bits = lock()
@@ -240,7 +240,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             let (queue, ticket) = (admissionReference, ticket)
             unlock(bits)
             effects.perform()
-            if let queue, let ticket {  // which its place holds, until it is given up below
+            if let queue, let ticket {  // both held by its place until `releaseHoldings()` below
                 queue._withUnsafeGuaranteedRef { $0.hasFinished(ticket) }
             }
             releaseHoldings()
@@ -258,7 +258,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     private final func executeAsync(_ number: Int32, _ block: @escaping @Sendable () async throws -> Success)
     {
         let executor = target == nil ? Scheduler.shared : target as? any TaskExecutor
-        // The turn's own, where that is one of ours.
+        // On the built-in scheduler, the priority of this turn.
         let priority = target == nil ? Scheduler.currentPriority : self.priority
         let task = Task(executorPreference: executor, priority: priority.ofTasks) {
             do {
@@ -269,7 +269,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
         let isOver = change { effects in
             if !machine.isOut { return false }  // it has returned already
-            // The end of the attempt saw no task; and the block that is out may be the next attempt's, with a task of its own.
+            // The attempt ended before its task was stored. The block in flight may be that of the next attempt, which
+            // has its own task.
             if machine.isDecided || machine.attempt != number { return true }
             let extras = ensureExtras()
             extras.task = (number, task)
@@ -283,19 +284,19 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
 
     // MARK: End
 
-    /// Starts it with a block, and with closures that are told how it ends.
+    /// Starts it with a block, and with closures for its end.
     ///
     /// - Parameters:
     ///   - completion: called once it has finished.
     ///   - cancellation: called once it has been cancelled; without `failure`, also once it has failed.
     ///   - failure: called once it has failed.
-    /// - Returns: false, and nothing was done, when it is not ready.
+    /// - Returns: false, with no effect, when it is not ready.
     @discardableResult
     public final func run(
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
     ) -> Bool {
-        // In a copy, the block and closures that are replaced are released when the lock has been let go.
+        // In a copy, a block and closures are replaced: they are released after the lock.
         var former: [Any] = []
         let context = contextHere
         let hasStarted = start {
@@ -311,13 +312,13 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     /// Starts it with the block that `prepare` sets.
     func start(with prepare: () -> Void) -> Bool { startIfReady(bringsBlock: true, prepare) }
 
-    /// Finishes it, whichever attempt it is at: before its start, while it runs, is suspended, decides or waits.
+    /// Finishes it, whatever its attempt: before its start, or while it runs, is suspended, decides or waits.
     ///
-    /// - Returns: false, and nothing was done, when its outcome is decided already.
+    /// - Returns: false, with no effect, when its outcome is decided already.
     @discardableResult
     public final func finish(_ value: Success) -> Bool { finish(value, number: nil) }
 
-    /// Fails it, whichever attempt it is at. Its resolver, if it has one, may do it again.
+    /// Fails it, whatever its attempt. Its resolver, if it has one, may redo it.
     ///
     /// - Returns: as ``finish(_:)``.
     @discardableResult
@@ -338,22 +339,22 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         }
     }
 
-    /// One attempt at the work, which a block is given. Everything done with it concerns this attempt; when the operation
-    /// has gone on to another one, it does nothing, and answers false.
+    /// One attempt at the work, passed to the block. Its members affect this attempt only: once the operation has moved
+    /// on to another attempt, they do nothing and return false.
     public struct Attempt: Sendable {
         /// The operation.
         public let operation: COOperation<Success>
         let generation: Int32
 
-        /// The number of the attempt, which begins with 1.
+        /// The number of the attempt, starting with 1.
         public var number: Int { Int(generation) }
 
-        /// Whether the attempt is the one that counts.
+        /// Whether this is the operation's current attempt, and its outcome is not decided.
         public var isCurrent: Bool {
             operation.look { operation.machine.attempt == generation && !operation.machine.isDecided }
         }
 
-        /// Whether there is no use in going on: the operation has been cancelled, or has gone on to another attempt.
+        /// Whether the block should stop: the operation has been cancelled, or has moved on to another attempt.
         public var isCancelled: Bool {
             operation.look {
                 operation.machine.attempt != generation
@@ -361,7 +362,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             }
         }
 
-        /// Whether a gate is closed: its own, or one above it.
+        /// Whether the operation's gate, or one above it, is closed.
         public var isSuspended: Bool { operation.isGated }
 
         /// Finishes the operation.
@@ -386,7 +387,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         @discardableResult
         public func resume() -> Bool { operation.resume(.continue, number: generation) }
 
-        /// Does the operation again, after this attempt's block has returned, and after a pause.
+        /// Reruns the operation after this attempt's block has returned, and after a pause.
         @discardableResult
         public func rerun(after pause: Duration = .zero) -> Bool {
             operation.rerun(after: pause, number: generation)
@@ -398,15 +399,15 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             operation.resolve(using: resolver, number: generation)
         }
 
-        /// Calls `handler`, like a handler of the operation, when the attempt is cancelled; also when it already is. So it is
-        /// when the time of the attempt is over, or somebody else has the operation done again.
+        /// Calls `handler`, like a handler of the operation, when the attempt is cancelled, even if it already is. An
+        /// attempt is also cancelled when its time limit expires, and when it is redone at the request of other code.
         public func onCancel(_ handler: @escaping @Sendable (CancelReason) -> Void) {
             operation.addCancelHandler(generation, handler)
         }
 
         /// Waits until no gate is closed.
         ///
-        /// - Throws: a ``CancelReason`` when the attempt, or the task that waits, is cancelled first.
+        /// - Throws: a ``CancelReason`` when the attempt, or the waiting task, is cancelled first.
         public func resumed() async throws(CancelReason) { try await operation.awaitGate(generation) }
     }
 }

@@ -4,7 +4,7 @@ internal import CompositeOperationsBasics
 public import Runs
 internal import Scheduling
 
-/// An operation whose start waits for its end. Without a target its block runs, in every attempt, on the thread that waits.
+/// An operation whose start waits for its end. Without a target its block runs on the waiting thread, in every attempt.
 ///
 /// ```swift
 /// syncOperation { sync in
@@ -22,7 +22,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
 
     /// Prepares a sync operation.
     ///
-    /// - Parameter target: where the block runs; nil: on the thread that waits.
+    /// - Parameter target: where the block runs; nil: on the waiting thread.
     public init(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard, _ block: Block? = nil
     ) {
@@ -37,7 +37,7 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
     /// The queue that it was aimed at or added to, if it runs within a slot that its caller already holds there.
     @exclusivity(unchecked) private var spared: COOperationQueue?
 
-    /// Gives up nothing: the waiter has the target anyhow, and what began here may go on there.
+    /// Releases nothing: the waiter retains the target anyway, and work that began here may go on there.
     override func giveUpPlace() {}
 
     override func makeBlank(_ body: Body) -> COOperation<Success> {
@@ -80,7 +80,8 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
             let loan = Loan(block)
             defer { loan.end() }
             var former: [Any] = []
-            // On this thread the block sees what is bound here even without a context, and is part of the task that waits.
+            // On this thread the block sees the values bound here even without a context, and is part of the waiting
+            // task.
             let context = waiter.takesTurns ? nil : contextHere
             let hasStarted = startAndWait(until: timeout.map { ContinuousClock.now + $0 }, bringsBlock: true)
             {
@@ -94,9 +95,9 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         }
     }
 
-    /// A block that is lent: it runs while its owner waits, and is not kept.
+    /// A borrowed block: it runs while its owner waits, and is not kept.
     private final class Loan: @unchecked Sendable {
-        // Unchecked: the block is called while `run` waits for the operation, and is taken away afterwards.
+        // Unchecked: the block is called while `run` waits for the operation, and is cleared afterwards.
         private var block: ((Attempt) throws -> Void)?
         init(_ block: @escaping (Attempt) throws -> Void) { self.block = block }
         func run(_ attempt: Attempt) throws { try block?(attempt) }
@@ -115,14 +116,15 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         }
         var slots = HeldSlots.here
         let takesTurns = waiter.takesTurns
-        // No slot is needed within one that is held for the caller, nor where none can be freed before this thread goes on.
+        // No slot is needed within one that is held for the caller, or when none can be freed before this thread goes
+        // on.
         let (given, isFree) = look { (queue ?? admission, admission == nil || admission === queue) }
         let held = given.flatMap { given in
             slots.contains(given) || given.waitsForThisThread ? given : nil
         }
         let queue = held != nil && isFree ? nil : queue
         slots.waits()
-        // Only the thread that starts it decides who takes the turns: another may be waiting already.
+        // Only the thread that starts it decides where its turns run: another thread may be waiting already.
         let hasStarted = startIfReady(bringsBlock: bringsBlock, addedTo: queue) {
             prepare()
             let extras = ensureExtras()

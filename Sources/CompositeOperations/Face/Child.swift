@@ -4,10 +4,11 @@ public import Runs
 
 /// A child of a composite, registered with a block that returns its value, and without a target or options.
 ///
-/// Most children are never looked at again. So a child whose value has no references and two words at most, as `Void` and
-/// numbers, has no object of its own until somebody asks for what only an operation has: that is ``operation``, and every
-/// member here but ``isFinished`` and, of one that has finished, ``value`` and ``outcome``. Then all children of the composite
-/// become operations. A handle keeps 64 bytes for each child of the composite.
+/// Most children are never looked at again. So a child whose value takes at most two words and has no references, such
+/// as `Void` or a number, has no object of its own until a member is used that needs an operation. These are
+/// ``operation``, and every member here except ``isFinished`` and, once the child has finished, ``value`` and
+/// ``outcome``. Then all children of the composite become operations. A handle keeps 64 bytes alive for each child of
+/// the composite.
 ///
 /// ```swift
 /// let sum = try await cascadeOperation { cascade in
@@ -16,8 +17,8 @@ public import Runs
 /// }.value
 /// ```
 ///
-/// Members of ``COOperation`` that are not here are members of ``operation``. Where a ``COOperation`` is wanted, as in
-/// `let child: COOperation<Int> = scope.operation { 1 }`, it is registered as one.
+/// Members of ``COOperation`` that are not here are members of ``operation``. Where a ``COOperation`` is expected, as
+/// in `let child: COOperation<Int> = scope.operation { 1 }`, it is registered as one.
 @dynamicMemberLookup
 public struct Child<Success: Sendable>: @unchecked Sendable {
     // Unchecked: both may be used on any thread.
@@ -39,16 +40,16 @@ public struct Child<Success: Sendable>: @unchecked Sendable {
         node = place.node
     }
 
-    /// The operation that it is.
+    /// The child as an operation.
     ///
-    /// - Complexity: O(children of the composite) for the first one that has not finished; else O(1).
+    /// - Complexity: O(children of the composite) for the first such call on a child that has not finished; else O(1).
     public var operation: COOperation<Success> {
         guard let node else { return unsafeDowncast(holder, to: COOperation<Success>.self) }
         let children = unsafeDowncast(holder, to: PlainChildren.self)
         return unsafeDowncast(children.operation(of: node), to: COOperation<Success>.self)
     }
 
-    /// Whether it is an operation by now.
+    /// Whether it has become an operation.
     package var hasObject: Bool {
         guard let node else { return true }
         return unsafeDowncast(holder, to: PlainChildren.self).tree.look { node.object != nil }
@@ -59,7 +60,8 @@ public struct Child<Success: Sendable>: @unchecked Sendable {
         operation[keyPath: path]
     }
 
-    /// The value of one that has finished as a plain child; nil: it has not, or is an operation. Under no lock.
+    /// The value, if the child has finished as a plain one; nil: it has not finished, or is an operation. Under no
+    /// lock.
     fileprivate var plainValue: Success? {
         guard let node, node.isFinished else { return nil }
         return node.value(Success.self)
@@ -78,7 +80,7 @@ public struct Child<Success: Sendable>: @unchecked Sendable {
         get async throws { if let plainValue { plainValue } else { try await operation.value } }
     }
 
-    /// How it ended; waits for that.
+    /// How it ended; waits for the end.
     public var outcome: Outcome<Success> {
         get async { if let plainValue { .finished(plainValue) } else { await operation.outcome } }
     }
@@ -138,17 +140,17 @@ extension Child where Success == Void {
 }
 
 extension Child: CustomStringConvertible {
-    /// That of the operation.
+    /// The description of the operation.
     public var description: String { operation.description }
 }
 
-/// A source of a value for the composite that it is a child of: an operation, or a ``Child``.
+/// A source of a value for its composite: an operation, or a ``Child``.
 public protocol ValueOfChild<Success>: Sendable {
     /// The type of the value.
     associatedtype Success: Sendable
-    /// Copies its value, for a composite of the same tree, to where there is none. Under the lock.
+    /// Copies its value to uninitialized memory, for a composite of the same tree. Under the lock.
     ///
-    /// - Returns: false: it has none.
+    /// - Returns: false: there is no value.
     @_spi(Faces) func give(to place: UnsafeMutablePointer<Success>, within composite: AnyOperation) -> Bool
 }
 
@@ -160,9 +162,9 @@ extension ValueOfChild {
 }
 
 extension OperationHandle: ValueOfChild {
-    /// Copies its value, for a composite of the same tree, to where there is none. Under the lock.
+    /// Copies its value to uninitialized memory, for a composite of the same tree. Under the lock.
     ///
-    /// - Returns: false: it has none.
+    /// - Returns: false: there is no value.
     @_spi(Faces) public final func give(
         to place: UnsafeMutablePointer<Success>, within composite: AnyOperation
     ) -> Bool {
@@ -173,9 +175,9 @@ extension OperationHandle: ValueOfChild {
 }
 
 extension Child: ValueOfChild {
-    /// Copies its value, for a composite of the same tree, to where there is none. Under the lock.
+    /// Copies its value to uninitialized memory, for a composite of the same tree. Under the lock.
     ///
-    /// - Returns: false: it has none.
+    /// - Returns: false: there is no value.
     @_spi(Faces) public func give(
         to place: UnsafeMutablePointer<Success>, within composite: AnyOperation
     ) -> Bool {
@@ -183,7 +185,8 @@ extension Child: ValueOfChild {
     }
 }
 
-/// A ``Child`` as it lies in memory, without the type of its value: for whoever holds it, and need not count references.
+/// A ``Child`` as laid out in memory, without the type of its value and without reference counting: for code that holds
+/// the child.
 struct ChildReference {
     let holder: Unmanaged<AnyObject>
     let node: PlainNode?
@@ -197,7 +200,7 @@ struct ChildReference {
             }
             let children = unsafeDowncast(holder, to: PlainChildren.self)
             guard composite.isOf(children.domain) else { return false }
-            // Of the children that were taken only those that had finished have no object.
+            // Of the children that were taken, only those that had finished have no object.
             if !node.isFinished, node.object != nil || !children.wereTaken {
                 guard let operation = node.object else { return false }
                 return unsafeDowncast(operation, to: COOperation<V>.self).give(to: place, within: composite)

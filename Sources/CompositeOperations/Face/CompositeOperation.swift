@@ -3,12 +3,12 @@
 public import Runs
 internal import Scheduling
 
-/// An operation whose work is its children, which a registration block declares. It ends by itself: with its children.
+/// An operation whose work is its children, which a registration block declares. It ends by itself, with its children.
 public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @unchecked Sendable {
     // Unchecked: as in `AnyOperation`. `results` is written under the lock, `registration` as the block of I3.
 
     @exclusivity(unchecked) final var registration: Registration?
-    /// Not by its type, which would be made at run time.
+    /// Type-erased: its generic type would be instantiated at run time.
     @exclusivity(unchecked) private final var results = AnyClosure()
 
     init(
@@ -46,17 +46,17 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
             made = AnyClosure(try registration.call(for: self, epoch, Success.self))
         } catch { thrown = error }
         composition.registrationEnds()
-        // Beside the answer of the section: one type for all of it would be made at run time.
+        // Not part of the critical section's result: a type for all of it would be instantiated at run time.
         var (steps, taken): (PlainChildren?, [PlainChildren]?) = (nil, nil)
         change { effects in
-            // The composite may be at another attempt, which goes on with the children of this block.
+            // The composite may be in another attempt, which goes on with the children of this block.
             if composition.epoch == epoch {
                 composition.isRegistering = false
                 if let thrown {
                     composition.hasThrown = true
                     composition.attemptEnded(Self.cause(of: thrown), of: self, &effects)
                 } else {
-                    swap(&results, &made)  // the former are released under no lock
+                    swap(&results, &made)  // the former results are released under no lock
                     steps = composition.registrationHasClosed(self, &effects)
                 }
             }
@@ -91,7 +91,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         results.typed(Results<Success>?.self)?.assemble(self) == true
     }
 
-    /// Sets the closures of a composite that is ready, where it is given some. Under the lock.
+    /// Sets those closures that are given. Under the lock; the composite is ready.
     final func set(completion: (@Sendable () -> Void)?, decision: (@Sendable (AnyOperation) -> Void)?) {
         if let completion { withComposition { $0.completion = completion } }
         if let decision {
@@ -105,7 +105,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         _ registration: Registration, completion: (@Sendable () -> Void)?,
         decision: (@Sendable (AnyOperation) -> Void)?
     ) -> Bool {
-        // In a copy, the block and closures that are replaced are released when the lock has been let go.
+        // In a copy, a block and closures are replaced: they are released after the lock.
         var former = Given()
         let context = contextHere
         let hasStarted = startIfReady(bringsBlock: true) {
@@ -118,7 +118,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         return hasStarted
     }
 
-    /// Starts it with a block and closures, when nobody else knows it yet.
+    /// Starts an unpublished composite with a block and closures.
     final func startNew(
         _ registration: Registration, completion: (@Sendable () -> Void)?,
         decision: (@Sendable (AnyOperation) -> Void)?
@@ -160,13 +160,14 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
 
     // MARK: Decisions
 
-    /// From the decision handler: a new attempt that keeps the children that have finished, and does every other one
-    /// again. On a composite that was not started, as `start()`.
+    /// From the decision handler: begins a new attempt that keeps the children that have finished, and redoes all
+    /// others. On a composite that was not started, the same as `start()`.
     ///
-    /// While the block still registers, the new attempt waits for its return. Where the block throws, or may have left children
-    /// out, that is a `rerun()`: one was refused because the attempt was over, or ``CompositeScope/isCancelled`` told the block.
+    /// While the block is still registering, the new attempt waits for its return. If the block throws, or may have
+    /// left children out, the call is a `rerun()`. A block may have left children out if one was refused because the
+    /// attempt was over, or if it read ``CompositeScope/isCancelled`` as true.
     ///
-    /// - Returns: false, and nothing was done, unless a decision is open; also when the block threw, or a resolver has no
+    /// - Returns: false, with no effect, unless a decision is open; also when the block threw, or a resolver has no
     ///   attempt left.
     @discardableResult
     public final func awake() -> Bool {
@@ -179,8 +180,8 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         }
     }
 
-    /// From the decision handler: keeps the decision open after the handler has returned, until what is returned is
-    /// released. Then the composite ends, unless it has been decided otherwise.
+    /// From the decision handler: keeps the decision open after the handler has returned, until the returned hold is
+    /// released. Then the composite ends, unless a decision has been made.
     ///
     /// - Returns: nil unless a decision is open.
     public final func deferDecision() -> DecisionHold? {
@@ -191,7 +192,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         }
     }
 
-    /// The causes of the last attempt's end: the first one, and those that came with it.
+    /// The causes of the last attempt's end: the first one, and those that followed it.
     public final var causes: [Cause] {
         look {
             seeFailure()
@@ -203,7 +204,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
     public final var children: [AnyOperation] { look { Array(composition?.childrenAsOperations() ?? []) } }
 }
 
-/// Block, closures and context that a composite was given. No tuple, as in OperationHandle.swift.
+/// Block, closures and context of a composite. Not a tuple: see `ForCopy` in OperationHandle.swift.
 private struct Given {
     var registration: Registration?
     var completion: (@Sendable () -> Void)?
@@ -224,7 +225,7 @@ public final class DecisionHold: Sendable {
     deinit { operation.decisionIsOver(number) }
 }
 
-/// Children one after another, in the order of their registration.
+/// Runs its children one after another, in the order of their registration.
 ///
 /// ```swift
 /// cascadeOperation { cascade in
@@ -276,10 +277,11 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     ///
     /// - Parameters:
     ///   - completion: called once when every child has finished.
-    ///   - cancellation: called when a child did not finish, to decide what happens, or when it is cancelled.
-    /// - Returns: false, and nothing was done, when it is not ready.
+    ///   - cancellation: called when a child did not finish, to decide what happens, or when the cascade itself is
+    ///     cancelled.
+    /// - Returns: false, with no effect, when it is not ready.
     @discardableResult
-    // A block that returns nothing fits both forms, until its body is looked at.
+    // A block that returns nothing matches both forms until its body is type-checked.
     @_disfavoredOverload
     public func run(
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
@@ -296,8 +298,8 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     }
 }
 
-/// Not an atomic change: nothing is rolled back. A group of children that run in any order, with one completion or
-/// one cancellation.
+/// A group of children that run in any order, with one completion or one cancellation. Not an atomic change: nothing is
+/// rolled back.
 ///
 /// ```swift
 /// transactionalOperation { group in
@@ -350,9 +352,9 @@ public final class COTransactionalOperation<Success: Sendable>: CompositeOperati
         set { replaceRegistration(newValue.map { .transaction($0) }) }
     }
 
-    /// Starts it with a block; as a cascade's `run`.
+    /// Starts it with a block; see a cascade's `run`.
     @discardableResult
-    // A block that returns nothing fits both forms, until its body is looked at.
+    // A block that returns nothing matches both forms until its body is type-checked.
     @_disfavoredOverload
     public func run(
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
@@ -383,7 +385,7 @@ extension COCascadeOperation where Success == Void {
         self.init(registration: .cascadeWithoutValue(block), on: target, options: options)
     }
 
-    /// As ``operation``, with a block without a value.
+    /// Like ``operation``, for a block without a value.
     @_disfavoredOverload
     public var operation: (@Sendable (CascadeScope) throws -> Void)? {
         get {
@@ -412,7 +414,7 @@ extension COTransactionalOperation where Success == Void {
         self.init(registration: .transactionWithoutValue(block), on: target, options: options)
     }
 
-    /// As ``operation``, with a block without a value.
+    /// Like ``operation``, for a block without a value.
     @_disfavoredOverload
     public var operation: (@Sendable (TransactionScope) throws -> Void)? {
         get {

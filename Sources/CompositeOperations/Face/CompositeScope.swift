@@ -1,25 +1,25 @@
-// CompositeScope.swift - what a registration block is given: where children are registered.
+// CompositeScope.swift - the argument of a registration block: where children are registered.
 
 public import Runs
 
-/// Where the children of a composite are registered: what its block is given, bound to that run of the block.
+/// Where the children of a composite are registered: the argument of its block, bound to that run of the block.
 ///
-/// It may be kept, and used while the composite executes: a child registered later counts like any other, and goes
-/// last in a cascade. A registration that comes too late is refused: the child that is returned has failed already,
-/// with a ``RegistrationError``, and the sink is told.
+/// A scope may be kept, and used while the composite executes: a child registered later counts like any other, and
+/// comes last in a cascade. A registration that comes too late is refused: the returned child has already failed with a
+/// ``RegistrationError``, and the refusal is reported to the diagnostic sink.
 public protocol CompositeScope: Sendable {
     /// The composite.
     var control: AnyOperation { get }
-    /// Which run of the block: it grows with each.
+    /// The number of this run of the block: it grows with each run.
     var epoch: Int32 { get }
 }
 
 /// Where the children of a transactional operation are registered. A child starts as soon as it is registered; while a
-/// decision is open, with the attempt that goes on with it.
+/// decision is open, with the attempt that keeps it.
 public struct TransactionScope: CompositeScope {
     /// The composite.
     public let control: AnyOperation
-    /// Which run of the block: it grows with each.
+    /// The number of this run of the block: it grows with each run.
     public let epoch: Int32
 }
 
@@ -27,7 +27,7 @@ public struct TransactionScope: CompositeScope {
 public struct CascadeScope: CompositeScope {
     /// The composite.
     public let control: AnyOperation
-    /// Which run of the block: it grows with each.
+    /// The number of this run of the block: it grows with each run.
     public let epoch: Int32
 }
 
@@ -37,10 +37,11 @@ extension CompositeScope {
         control.look { control.composition?.refusal(of: control, epoch: epoch) == nil }
     }
 
-    /// Whether there is no use in going on: the composite has been cancelled, or has failed, asks for a decision, or has
-    /// started anew.
+    /// Whether the block should stop: the composite has been cancelled or has failed, waits for a decision, or has
+    /// started over.
     ///
-    /// Where that was read while the registration block was out, it may have left children out: another attempt calls it again.
+    /// If this is read as true while the registration block runs, the block may have left children out, so the next
+    /// attempt calls it again.
     public var isCancelled: Bool {
         control.look {
             guard let composition = control.composition, composition.epoch == epoch else { return true }
@@ -52,17 +53,17 @@ extension CompositeScope {
         }
     }
 
-    /// Cancels the composite, unless it has started anew.
+    /// Cancels the composite, unless it has started over.
     @discardableResult
     public func cancel(_ reason: CancelReason? = nil) -> Bool {
         control.cancel(reason, number: nil, epoch: epoch)
     }
 
-    /// Closes the composite's gate, unless it has started anew.
+    /// Closes the composite's gate, unless it has started over.
     @discardableResult
     public func suspend() -> Bool { control.suspend(number: nil, epoch: epoch) }
 
-    /// Opens the composite's gate, unless it has started anew.
+    /// Opens the composite's gate, unless it has started over.
     @discardableResult
     public func resume(_ mode: ResumeMode = .continue) -> Bool {
         control.resume(mode, number: nil, epoch: epoch)
@@ -71,9 +72,9 @@ extension CompositeScope {
     /// A value for the children of this epoch to share.
     public func shared<V>(_ initial: sending V) -> Shared<V> { Shared(initial) }
 
-    /// Registers an operation that has been made before: ready, not started, and no child of another one.
+    /// Registers an existing operation, which must be ready, and not the child of another one.
     ///
-    /// - Throws: ``RegistrationError``; the operation is as it was then.
+    /// - Throws: ``RegistrationError``; then the operation is unchanged.
     @discardableResult
     public func add<V>(_ operation: OperationHandle<V>) throws(RegistrationError) -> OperationHandle<V> {
         try control.adopt(operation, epoch: epoch)
@@ -101,7 +102,8 @@ extension CompositeScope {
         leaf(.token(block), target, options)
     }
 
-    /// Registers a block that ends by returning: without target and options, a ``Child``, which needs no object.
+    /// Registers a block that ends by returning. Without a target and options this is a ``Child``, which needs no
+    /// object.
     @discardableResult
     @inlinable
     @inline(__always)
@@ -134,7 +136,7 @@ extension CompositeScope {
         leaf(.async(body), target, options)
     }
 
-    /// Registers a cascade. Its block is dispatched like any other when its turn has come.
+    /// Registers a cascade. Its block is dispatched like any other when its turn comes.
     @discardableResult
     public func cascadeOperation(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
@@ -154,7 +156,7 @@ extension CompositeScope {
         cascade(target, options, .cascade(block), completion, cancellation)
     }
 
-    /// Registers a transactional operation. Its block is dispatched like any other when its turn has come.
+    /// Registers a transactional operation. Its block is dispatched like any other when its turn comes.
     @discardableResult
     public func transactionalOperation(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
@@ -175,7 +177,7 @@ extension CompositeScope {
         transaction(target, options, .transaction(block), completion, cancellation)
     }
 
-    /// A plain child that was not taken with all others becomes an operation by itself.
+    /// A plain child that could not be sent, because the others were taken meanwhile, becomes an operation on its own.
     @usableFromInline
     func withdrawn<V>(_ place: PlainPlace, _ type: V.Type) -> COOperation<V> {
         let block = place.node.takeBlock(BlockCalls.Value<V>.self)
@@ -216,10 +218,10 @@ extension CompositeScope {
 }
 
 extension CascadeScope {
-    /// Registers a step that is given the value of an earlier step of this cascade, and ends by returning: a ``Child``, which
-    /// needs no object.
+    /// Registers a step that takes the value of an earlier step of this cascade, and ends by returning: a ``Child``,
+    /// which needs no object.
     ///
-    /// With a step that is none, the child is refused: ``RegistrationError/notAnEarlierStep``.
+    /// If `step` is not such a step, the child is refused: ``RegistrationError/notAnEarlierStep``.
     @discardableResult
     @inlinable
     @inline(__always)
@@ -237,7 +239,7 @@ extension CascadeScope {
         return place.send() ? Child(place) : Child(withdrawnStep(place, step.operation, V.self))
     }
 
-    /// A step whose earlier one has become an operation.
+    /// Registers a step whose earlier step has become an operation.
     @usableFromInline
     func registerPlainStep<Input, V>(
         using step: OperationHandle<Input>, _ body: consuming @escaping @Sendable (Input) throws -> V
@@ -252,9 +254,9 @@ extension CascadeScope {
         registerPlainStep(using: step, place.node.takeBlock(BlockCalls.Step<Input, V>.self).call)
     }
 
-    /// Registers a step that is given the value of an earlier step of this cascade, and ends by returning.
+    /// Registers a step that takes the value of an earlier step of this cascade, and ends by returning.
     ///
-    /// With a step that is none, the child is refused: ``RegistrationError/notAnEarlierStep``.
+    /// If `step` is not such a step, the child is refused: ``RegistrationError/notAnEarlierStep``.
     @discardableResult
     @inlinable
     public func operation<Input, V: Sendable>(
@@ -269,7 +271,7 @@ extension CascadeScope {
         return child
     }
 
-    /// As above, with a step that is a ``Child``, and a target or options.
+    /// Same as above, for a step that is a ``Child``, with a target or options.
     @discardableResult
     @inlinable
     @_disfavoredOverload
@@ -280,7 +282,7 @@ extension CascadeScope {
         operation(using: step.operation, on: target, options: options, body)
     }
 
-    /// As above, asynchronously.
+    /// Same as above, with an asynchronous block.
     @discardableResult
     @inlinable
     public func operation<Input, V: Sendable>(
@@ -290,7 +292,7 @@ extension CascadeScope {
         operation(using: step.operation, on: target, options: options, body)
     }
 
-    /// As above, asynchronously.
+    /// Same as above, with an asynchronous block.
     @discardableResult
     @inlinable
     public func operation<Input, V: Sendable>(
@@ -300,7 +302,7 @@ extension CascadeScope {
         registerStep(using: step, .async({ try await body(step.valueForStep()) }), target, options)
     }
 
-    /// Registers a step that is given its attempt and the value of an earlier step, and ends by a call.
+    /// Registers a step that takes its attempt and the value of an earlier step, and ends by a call.
     @discardableResult
     @inlinable
     public func operation<Input, V: Sendable>(
@@ -311,7 +313,7 @@ extension CascadeScope {
         operation(using: step.operation, returning: type, on: target, options: options, block)
     }
 
-    /// Registers a step that is given its attempt and the value of an earlier step, and ends by a call.
+    /// Registers a step that takes its attempt and the value of an earlier step, and ends by a call.
     @discardableResult
     @inlinable
     public func operation<Input, V: Sendable>(
@@ -335,10 +337,10 @@ extension CascadeScope {
 }
 
 extension TransactionScope {
-    /// Registers a child for each index of a range, with one block: they need no memory but a node each.
+    /// Registers a child for each index of a range, with one block. Each child needs no memory but a node.
     ///
-    /// - Complexity: O(count); in a transactional operation with a target, options or a limit to how many of its children
-    ///   run, an operation for each index.
+    /// - Complexity: O(count). In a transactional operation with a target, options or a limited width, an operation is
+    ///   made for each index.
     public func operations(_ range: Range<Int>, _ body: @escaping @Sendable (Int) throws -> Void) {
         if range.isEmpty { return }
         guard let place = control.plainPlace(epoch: epoch, count: range.count) else {
@@ -350,7 +352,7 @@ extension TransactionScope {
             let node = PlainNode(address: first.address + index * PlainNode.Offset.size)
             node.fill(words, type: type, flags: flags, input: range.lowerBound + index)
         }
-        // The first one keeps what they share.
+        // The first node owns the block, which all of them share.
         first.fill(
             BlockCalls.Indexed(call: body), type: type, flags: flags.union(.ownsBlock),
             input: range.lowerBound)
@@ -366,7 +368,7 @@ extension TransactionScope {
 }
 
 extension OperationHandle {
-    /// The value of an earlier step. Without the lock: it was written before the step that asks was started.
+    /// The value of an earlier step. Read without the lock: it was written before the reading step was started.
     @inlinable
     @inline(__always)
     final var finishedValue: Success {
@@ -374,8 +376,8 @@ extension OperationHandle {
         return storedValue
     }
 
-    /// As ``finishedValue``, also for a copy of a step, which anybody may start: it fails where the earlier step has not
-    /// finished.
+    /// Like ``finishedValue``, but also for a copy of a step, which can be started at any time: throws if the earlier
+    /// step has not finished.
     @usableFromInline
     final func valueForStep() throws -> Success {
         let value = look { hasValue && isFinishedForGood ? storedValue : nil }
@@ -385,7 +387,7 @@ extension OperationHandle {
 }
 
 extension AnyOperation {
-    /// Registers a child that was made for this; a refused one has failed.
+    /// Registers a child that was made for this composite. If refused, the child has failed.
     ///
     /// - Parameter step: has to be an earlier child.
     @usableFromInline
@@ -417,7 +419,7 @@ extension AnyOperation {
         child.end(.failed, .failed(refusal), &effects)
     }
 
-    /// Makes an operation a child that was made for itself.
+    /// Makes a standalone operation a child.
     final func adopt(_ child: AnyOperation, epoch: Int32) throws(RegistrationError) {
         guard let refusal = refusalToAdopt(child, epoch: epoch) else { return }
         change { effects in
@@ -437,10 +439,11 @@ extension AnyOperation {
             return nil
         }
         if let refusal { return refusal }
-        // While it is in no tree of ours, its own lock and ours are never held at once.
+        // Until the child has entered this tree, its lock and ours are never held at once.
         let isClosed = look { () -> RegistrationError? in
             if let refusal = composition?.refusal(of: self, epoch: epoch) { return refusal }
-            // Its gate may be closed, and is one of the tree's as soon as it enters: counted before, for that case.
+            // The child's gate may be closed, and belongs to the tree as soon as the child enters: so it is counted
+            // beforehand.
             domain!._withUnsafeGuaranteedRef { $0.closedGates += 1 }
             return nil
         }
@@ -449,7 +452,7 @@ extension AnyOperation {
             return isClosed
         }
         let hadClosedGate = child.look {
-            // Read before: once it has entered, another lock is its own.
+            // Read before it enters: after that, another lock guards the child.
             let isGateClosed = child.machine.isGateClosed
             child.enter(domain!)
             return isGateClosed
@@ -460,7 +463,7 @@ extension AnyOperation {
             look {
                 guard let composition else { return .ended }
                 if let refusal = composition.refusal(of: self, epoch: epoch) { return refusal }
-                // Else it has ended meanwhile, by itself: that is final.
+                // Otherwise the child has ended meanwhile, on its own: that is final.
                 guard child.machine.phase == .ready else { return .alreadyStarted }
                 if let admission, child.admission == nil || !child.hasOwnTarget {
                     former = child.target

@@ -1,4 +1,4 @@
-// DSL.swift - the functions that make an operation and start it. The spelling is that of seed 004.
+// DSL.swift - the functions that create an operation and start it. Their spelling is that of seed 004.
 
 public import Runs
 public import Scheduling
@@ -63,9 +63,9 @@ public func operation<V: Sendable>(
     return made
 }
 
-/// Runs a block on the calling thread, and waits there until it is ended by a call.
+/// Runs a block on the calling thread, which waits until the operation is ended by a call.
 ///
-/// - Parameter timeout: after that the operation is cancelled; nil: never.
+/// - Parameter timeout: after this time the operation is cancelled; nil: never.
 /// - Returns: the operation, which has ended.
 @available(*, noasync, message: "Blocks the thread; use operation and its value.")
 @discardableResult
@@ -75,7 +75,7 @@ public func syncOperation(
     syncOperation(returning: Void.self, timeout: timeout, block)
 }
 
-/// Runs a block on the calling thread, and waits there until it is ended by a call, with a value.
+/// Runs a block on the calling thread, which waits until the operation is ended by a call, with a value.
 @available(*, noasync, message: "Blocks the thread; use operation and its value.")
 @discardableResult
 public func syncOperation<V: Sendable>(
@@ -86,10 +86,10 @@ public func syncOperation<V: Sendable>(
     return sync
 }
 
-/// Runs a block on a target, and waits until it is ended by a call.
+/// Runs a block on a target, and waits until the operation is ended by a call.
 ///
-/// - Parameter timeout: after that the operation is cancelled, and the call returns; a block that runs goes on.
-/// - Returns: the operation; without a result when its block has not returned.
+/// - Parameter timeout: after this time the operation is cancelled, and the call returns; a running block goes on.
+/// - Returns: the operation; without a result if its block has not returned.
 @available(*, noasync, message: "Blocks the thread; use operation and its value.")
 @discardableResult
 public func syncOperation(

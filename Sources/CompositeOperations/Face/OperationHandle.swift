@@ -2,7 +2,7 @@
 
 public import Runs
 
-/// An operation that gives a value of type `Success` when it finishes.
+/// An operation that produces a value of type `Success` when it finishes.
 public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendable {
     // Unchecked: as in `AnyOperation`.
 
@@ -24,7 +24,7 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
 
     deinit { if hasValue { storage.destroy(Success.self) } }
 
-    /// Its value. Under the lock, or by whoever began after it was stored.
+    /// Its value. Read under the lock, or by code that began after the value was stored.
     @inlinable
     @inline(__always)
     final var storedValue: Success { storage.load(Success.self) }
@@ -39,7 +39,7 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
 
     /// Stores the value if it is there. Under the lock; it has not ended.
     ///
-    /// - Parameter give: initializes the value; false: it is not there.
+    /// - Parameter give: initializes the value; false: there is none.
     /// - Returns: as `give`.
     final func store(_ give: (UnsafeMutablePointer<Success>) -> Bool) -> Bool {
         precondition(!hasValue && badEnd == nil)
@@ -47,7 +47,7 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         return hasValue
     }
 
-    /// How it ended; nil before.
+    /// How it ended; nil before its end.
     public final var result: Outcome<Success>? { look { machine.isTerminal ? decidedOutcome : nil } }
 
     /// Under the lock; it is decided.
@@ -63,7 +63,7 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         }
     }
 
-    /// How it ended; waits for that. To cancel the task that waits cancels nothing.
+    /// How it ended; waits for the end. Cancelling the waiting task cancels nothing.
     public final var outcome: Outcome<Success> {
         get async {
             await awaitEnd()
@@ -81,11 +81,11 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         return result
     }
 
-    /// Calls `handler` once with the outcome, also when that is there already.
+    /// Calls `handler` once with the outcome, even if the operation has already ended.
     ///
     /// Handlers of one operation run one at a time, after its closures, in the order in which they were added.
     ///
-    /// - Parameter target: where; nil: where the operation's handlers run.
+    /// - Parameter target: where `handler` runs; nil: where the operation's handlers run.
     @discardableResult
     public final func onOutcome(
         on target: (any ExecutionTarget)? = nil, _ handler: @escaping @Sendable (Outcome<Success>) -> Void
@@ -96,11 +96,11 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         return self
     }
 
-    /// Starts it, unless it has been started, and waits for its value. To cancel the task that waits cancels the
+    /// Starts it, unless it has been started, and waits for its value. Cancelling the waiting task cancels the
     /// operation.
     ///
-    /// - Throws: what it failed with, a ``CancelReason``, or, when it was not started and nobody else has started it,
-    ///   ``RegistrationError/hasParent`` or ``RegistrationError/hasNoBlock``.
+    /// - Throws: the error that it failed with, a ``CancelReason``, or, when it could not be started and has not been
+    ///   started elsewhere, ``RegistrationError/hasParent`` or ``RegistrationError/hasNoBlock``.
     public final func run() async throws -> Success {
         if look({ machine.phase == .ready }), !start(), let refusal = look({ refusalOfStart }) {
             throw refusal
@@ -112,7 +112,7 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         }
     }
 
-    /// Why it still is not started. Under the lock.
+    /// Why it is still not started. Under the lock.
     private final var refusalOfStart: RegistrationError? {
         guard machine.phase == .ready else { return nil }
         return isChild ? .hasParent : .hasNoBlock
@@ -120,40 +120,40 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
 
     /// Blocks the calling thread until it has ended.
     ///
-    /// On a worker of a scheduler the call runs blocks of this operation, and of what is below it, nested on the
-    /// worker's stack, as far as they wait on that worker, and no others. When there are none the thread sleeps,
-    /// and another worker takes its place. On the main thread the main queue is served.
+    /// On a worker of a scheduler, the call runs blocks of this operation and its descendants that are queued on that
+    /// worker, nested on the worker's stack, and no other blocks. When there are none, the thread sleeps, and another
+    /// worker takes its place. On the main thread, the main queue is served.
     ///
-    /// On the stack of the operation's own block, or of one below it in its tree, a wait without a limit could never end; in
+    /// On the stack of the operation's own block, or of a descendant's, a wait without a limit could never end. In
     /// debug builds it stops the process and names the blocks on that stack.
     ///
-    /// - Parameter timeout: how long to wait at most, and on a worker nothing is run meanwhile; nil: for ever. The
-    ///   operation goes on.
-    /// - Returns: the outcome; nil when the time was over first.
+    /// - Parameter timeout: how long to wait at most; nil: for ever. With a timeout, a worker runs nothing meanwhile.
+    ///   The operation goes on after it.
+    /// - Returns: the outcome; nil when the timeout expired first.
     @available(*, noasync, message: "Blocks the thread; use `outcome` or `value`.")
     @discardableResult
     public final func wait(timeout: Duration? = nil) -> Outcome<Success>? {
         waitForEnd(timeout: timeout) ? endedOutcome : nil
     }
 
-    /// A new operation with the same block, options and closures for its end: ready, attempt 0. Who asked the first one with
-    /// ``onOutcome(on:_:)`` asks for that one alone.
+    /// A new operation with the same block, options and closures for its end: ready, attempt 0. Handlers added with
+    /// ``onOutcome(on:_:)`` are not copied.
     ///
-    /// An operation that has ended has given up its block, its closures, its target, its queue and its options, but for the name
-    /// and the target of handlers, unless ``OperationOptions/keepsBlock`` is set: its copy has none of them. (A sync operation
-    /// keeps target and queue.) That of a step which takes the value of an earlier one takes the same value, and fails with
-    /// ``RegistrationError/notAnEarlierStep`` where that step has not finished.
+    /// An operation that has ended has released its block, closures, target, queue and options, except the name and the
+    /// handler target, so its copy has none of them; ``OperationOptions/keepsBlock`` prevents that. (A sync operation
+    /// keeps its target and queue.) The copy of a step that takes the value of an earlier one takes the same value, and
+    /// fails with ``RegistrationError/notAnEarlierStep`` if that step has not finished.
     ///
     /// - Complexity: O(1).
     public final func copy() -> Self { unsafeDowncast(makeCopy(), to: Self.self) }
 
-    /// Gives a copy, which nobody else knows yet, what it takes over from the extras.
+    /// Gives an unpublished copy the part of the extras that it inherits.
     final func copyExtras(to copy: OperationHandle<Success>) {
         let former = look { extras.map { ForCopy($0) } }
         if copy.extras == nil, former?.isEmpty ?? true { return }
         let made = copy.ensureExtras()
         made.options = former?.options
-        made.scope = former?.scope  // not the default queue of whoever copies
+        made.scope = former?.scope  // not the default queue in force where the copy is made
         made.context = former?.context
         made.completion = former?.completion
         made.cancellation = former?.cancellation
@@ -161,8 +161,8 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     }
 }
 
-/// Taken over from the extras by a copy. No tuple: a closure as a part of a generic answer would be wrapped in another, and so
-/// in one more with each copy of a copy.
+/// The part of the extras that a copy inherits. Not a tuple: a closure in a generic result would be wrapped in another
+/// closure, one more with each copy of a copy.
 private struct ForCopy {
     var options: OperationOptions?
     var scope: COQueues.Scope?

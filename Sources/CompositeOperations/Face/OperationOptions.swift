@@ -19,14 +19,14 @@ public struct OperationOptions: Sendable {
         var clock: any Clock<Duration> = ContinuousClock()
     }
 
-    /// One word, so that passing options on costs nothing where there are none.
+    /// One word, so that passing options costs nothing when there are none.
     @usableFromInline
     final class Box: Sendable {
         fileprivate let fields: Fields
         fileprivate init(_ fields: Fields) { self.fields = fields }
     }
 
-    /// nil: nothing out of the ordinary.
+    /// nil: all defaults.
     @usableFromInline
     var box: Box?
 
@@ -38,7 +38,7 @@ public struct OperationOptions: Sendable {
     @inlinable
     var isStandard: Bool { box == nil }
 
-    /// For descriptions.
+    /// A name, for descriptions.
     public var name: String? {
         get { box?.fields.name }
         set { fields.name = newValue }
@@ -50,20 +50,20 @@ public struct OperationOptions: Sendable {
         set { fields.handlerTarget = newValue }
     }
 
-    /// When its turns come, among the operations that wait; nil: the priority of the queue that it is added to, else of its
-    /// composite, else of the code that starts it. See ``AnyOperation/priority``.
+    /// When its turns come, relative to other waiting operations; nil: the priority of the queue that it is added to,
+    /// else of its composite, else of the code that starts it. See ``AnyOperation/priority``.
     public var priority: Scheduler.Priority? {
         get { box?.fields.priority }
         set { fields.priority = newValue }
     }
 
-    /// Decides on a failure, a round, or the end of an attempt's time, when no handler does.
+    /// Decides after a failure, a round or an attempt timeout, when no handler does.
     public var resolver: COOperationResolver? {
         get { box?.fields.resolver }
         set { fields.resolver = newValue }
     }
 
-    /// At most so many children of a transactional operation are in flight; nil: all.
+    /// How many children of a transactional operation may be in flight; nil: all.
     ///
     /// - Precondition: greater than 0.
     public var width: Int? {
@@ -76,35 +76,37 @@ public struct OperationOptions: Sendable {
         }
     }
 
-    /// The operation is cancelled when it has not ended so long after its start.
+    /// The operation is cancelled if it has not ended within this time after its start.
     public var timeout: Duration? {
         get { box?.fields.timeout }
         set { fields.timeout = newValue }
     }
 
-    /// An attempt that has not ended so long after its beginning ends, as with a cancelled child.
+    /// An attempt that has not ended within this time after its beginning is ended, as by a cancelled child.
     public var attemptTimeout: Duration? {
         get { box?.fields.attemptTimeout }
         set { fields.attemptTimeout = newValue }
     }
 
-    /// The operation is cancelled when it has not ended then: a child also while it waits for its composite to begin it. No
-    /// block of it begins after that. One that nobody has started yet ends when it is started.
+    /// The operation is cancelled if it has not ended by then; a child even while it waits for its composite to begin
+    /// it. No block of the operation begins after that. An operation that has not been started yet ends when it is
+    /// started.
     public var deadline: ContinuousClock.Instant? {
         get { box?.fields.deadline }
         set { fields.deadline = newValue }
     }
 
-    /// Block and closures are kept after the end, so that `copy()` has them then, too.
+    /// Whether block and closures are kept after the end, for `copy()`.
     public var keepsBlock: Bool {
         get { box?.fields.keepsBlock ?? false }
         set { fields.keepsBlock = newValue }
     }
 
-    /// Which task-local values its block and handlers see: those that are bound where they are given to it, as with
-    /// `Task { }`, or none; nil: as ``COQueues/context`` says.
+    /// Which task-local values its block and handlers see: those that are bound where block and handlers are passed to
+    /// it, as with `Task { }`, or none; nil: as ``COQueues/context`` says.
     ///
-    /// Values cost some 1 µs for each block that is given and each that runs; while none is bound, some 5 ns.
+    /// With values bound, this costs some 1 µs for each block that is passed and each that runs; with none bound, some
+    /// 5 ns.
     public var context: Scheduler.Context? {
         get { box?.fields.context }
         set { fields.context = newValue }
@@ -116,11 +118,11 @@ public struct OperationOptions: Sendable {
         set { fields.clock = newValue }
     }
 
-    /// Nothing out of the ordinary.
+    /// All defaults.
     @inlinable
     public static var standard: OperationOptions { OperationOptions() }
 
-    /// As ``standard``.
+    /// Like ``standard``.
     @inlinable
     public init() { box = nil }
 
@@ -142,36 +144,36 @@ public struct OperationOptions: Sendable {
                 keepsBlock: keepsBlock, context: context, clock: clock))
     }
 
-    /// The options that are of use after the end.
+    /// The options that are needed after the end.
     var afterTheEnd: OperationOptions {
         OperationOptions(name: name, handlerTarget: handlerTarget, context: context)
     }
 }
 
-/// Decides by a rule: another attempt after a pause, as long as there is one left.
+/// Decides by a rule: another attempt after a pause, while there are attempts left.
 ///
-/// Used from a decision handler, from a token, or as ``OperationOptions/resolver``.
+/// Used from a decision handler, from an attempt, or as ``OperationOptions/resolver``.
 public struct COOperationResolver: Sendable {
-    /// How a composite is done again; a leaf always reruns.
+    /// How a composite is redone; a leaf always reruns.
     public enum Redo: Sendable {
         /// With its block.
         case rerun
-        /// With the children that have not finished. If the block had not registered all of them, as `rerun`.
+        /// With the children that have not finished. If the block had not registered all of them, same as `rerun`.
         case awake
     }
 
-    /// How many attempts there are at most, the first one included.
+    /// The maximum number of attempts, the first one included.
     public let maxAttempts: Int
     /// The pauses.
     public let backoff: Backoff
-    /// How a composite is done again.
+    /// How a composite is redone.
     public let redo: Redo
     /// The clock of the pauses.
     public let clock: any Clock<Duration>
     let retryIf: (@Sendable (Cause) -> Bool)?
     let fallback: (@Sendable (AnyOperation) -> Void)?
 
-    // Disfavored: a closure that trails alone is the fallback.
+    // Disfavored: a lone trailing closure is the fallback.
     /// Creates a resolver.
     ///
     /// - Parameter retryIf: whether a cause is worth another attempt; called like a handler.
@@ -186,8 +188,8 @@ public struct COOperationResolver: Sendable {
             fallback: nil)
     }
 
-    // The fallback has no default value, or the closure would be `retryIf`.
-    /// Creates a resolver with a fallback, which a closure that trails alone is.
+    // The fallback has no default value: otherwise a lone trailing closure would be `retryIf`.
+    /// Creates a resolver with a fallback. A lone trailing closure is the fallback.
     ///
     /// ```swift
     /// COOperationResolver(maxAttempts: 3) { operation in operation.cancel() }
@@ -196,7 +198,7 @@ public struct COOperationResolver: Sendable {
     /// - Parameters:
     ///   - retryIf: whether a cause is worth another attempt; called like a handler.
     ///   - fallback: called once, like a handler, when no attempt is left, or none is wanted. It may cancel, finish or
-    ///     fail the operation; if it does not, the operation ends by what caused the decision.
+    ///     fail the operation; if it does not, the operation ends by the cause of the decision.
     /// - Precondition: `maxAttempts` is greater than 0; an exponential backoff has a factor of at least 1, and a jitter from 0 to 1.
     public init(
         maxAttempts: Int = 10, backoff: Backoff = .none, redo: Redo = .awake,
@@ -215,7 +217,7 @@ public struct COOperationResolver: Sendable {
         self.fallback = fallback
     }
 
-    /// Whether there is code of the user's to call before the decision.
+    /// Whether user code has to be called before the decision.
     var asksUser: Bool {
         if case .custom = backoff { return true }
         return retryIf != nil

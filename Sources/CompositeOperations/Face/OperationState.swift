@@ -1,13 +1,13 @@
-// OperationState.swift - where operations are on their way, what a decision is about, and what is refused.
+// OperationState.swift - the states of operations, the causes of decisions, and the reasons of refusals.
 
 public import Runs
 
-/// Tells operations of a process apart.
+/// Identifies an operation within the process.
 public typealias OperationID = RunID
 
-/// Why a composite began to end, or a resolver was asked.
+/// Why a composite began to end, or a resolver was consulted.
 public struct Cause: Sendable, CustomStringConvertible {
-    /// The child's place in the order of registration; nil when it was no child: a registration block that
+    /// The child's place in the order of registration; nil when the cause is not a child, but a registration block that
     /// threw, or a timeout.
     public let index: Int?
     /// The child.
@@ -15,7 +15,7 @@ public struct Cause: Sendable, CustomStringConvertible {
     /// How it ended: failed or cancelled.
     public let outcome: Outcome<Never>
 
-    /// The outcome, and of which child.
+    /// The outcome, and the child's index.
     public var description: String {
         let what =
             switch outcome {
@@ -27,21 +27,22 @@ public struct Cause: Sendable, CustomStringConvertible {
     }
 }
 
-/// Where an operation is on its way.
+/// The state of an operation.
 public enum OperationState: Hashable, Sendable {
     /// Not started.
     case ready
     /// Started; its turn has not come.
     case queued
-    /// Its block runs, or has returned without an end; of a composite: its children do.
+    /// Its block runs, or has returned without an end; in a composite, the children run.
     case executing
-    /// A gate is closed, its own or that of a composite around it: nothing starts and nothing completes.
+    /// Its own gate, or that of an enclosing composite, is closed: nothing starts and nothing completes.
     case suspended
-    /// A decision is asked for: cancel, or do it again.
+    /// A decision is pending: to cancel, or to redo.
     case deciding
     /// Between two attempts.
     case delayed
-    /// Its outcome is decided; what it started has not left yet, or a composite around it may still redo it.
+    /// Its outcome is decided, but something that it started is still running, or an enclosing composite may still redo
+    /// it.
     case ending
     /// Ended, with a value.
     case finished
@@ -50,7 +51,7 @@ public enum OperationState: Hashable, Sendable {
     /// Ended, with a reason.
     case cancelled
 
-    /// Whether nothing can follow.
+    /// Whether no other state can follow.
     public var isTerminal: Bool { self == .finished || self == .failed || self == .cancelled }
 }
 
@@ -58,7 +59,7 @@ public enum OperationState: Hashable, Sendable {
 public enum RegistrationError: Error, Hashable, Sendable {
     /// The composite's outcome is decided.
     case ended
-    /// The registration block has returned, and a decision is asked for, or the composite waits for its next attempt.
+    /// The registration block has returned, and a decision is pending, or the composite waits for its next attempt.
     case deciding
     /// The scope belongs to an earlier run of the registration block.
     case stale
@@ -68,9 +69,11 @@ public enum RegistrationError: Error, Hashable, Sendable {
     case hasParent
     /// The operation has nothing to run.
     case hasNoBlock
-    /// `using:` names no earlier step of the same cascade, or, in a copy of a step, one that has not finished.
+    /// `using:` does not name an earlier step of the same cascade, or, in a copy of a step, names one that has not
+    /// finished.
     case notAnEarlierStep
-    /// The operation waits, by its dependencies, for the composite, or an earlier step of it for the operation.
+    /// Through dependencies, the operation waits for the composite, or an earlier step of the composite waits for the
+    /// operation.
     case wouldWaitForItself
 }
 
@@ -78,6 +81,6 @@ public enum RegistrationError: Error, Hashable, Sendable {
 public enum ResumeMode: Hashable, Sendable {
     /// Leaves it alone.
     case `continue`
-    /// Makes a new attempt of the leaf.
+    /// Starts a new attempt of the leaf.
     case restart
 }

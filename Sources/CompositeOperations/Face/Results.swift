@@ -1,8 +1,8 @@
-// Results.swift - what the value of a composite is made of: the values of its children.
+// Results.swift - the value of a composite, which is made of the values of its children.
 
 @_spi(Faces) internal import Runs
 
-/// Names the children whose values make the value of a composite. The last line of a registration block.
+/// Names the children whose values make up the value of a composite. The last line of a registration block.
 ///
 /// ```swift
 /// let sum = cascadeOperation { cascade in
@@ -12,10 +12,10 @@
 /// }
 /// ```
 ///
-/// They may name any operation of the same tree that has finished when the composite's children have. With another one
-/// the composite fails: ``RegistrationError/notAnEarlierStep``.
+/// Any operation of the same tree may be named that has finished by the time the composite's children have. With any
+/// other operation the composite fails: ``RegistrationError/notAnEarlierStep``.
 public struct Results<Success: Sendable>: Sendable {
-    /// Gives the value to the composite, under the lock of its tree, when every child has finished; false: an operation is
+    /// Stores the composite's value, under the lock of its tree, when every child has finished; false: a value is
     /// missing.
     let assemble: @Sendable (OperationHandle<Success>) -> Bool
 
@@ -57,15 +57,15 @@ public struct Results<Success: Sendable>: Sendable {
         }
     }
 
-    /// Makes an array of so many values.
+    /// Makes an array of `number` values.
     ///
-    /// - Parameter value: initializes the one at a place; false: it is not there.
+    /// - Parameter value: initializes the value at an index; false: there is none.
     @inline(__always)
     private static func give<V>(
         _ number: Int, to place: UnsafeMutablePointer<[V]>,
         _ value: (Int, UnsafeMutablePointer<V>) -> Bool
     ) -> Bool {
-        // Arrays without room are one place, into which all who made one as below would write.
+        // All arrays without capacity share one buffer, into which the code below would write on several threads.
         if number == 0 {
             place.initialize(to: [])
             return true
@@ -84,7 +84,7 @@ public struct Results<Success: Sendable>: Sendable {
     /// The values of some children, as a tuple.
     public static func values<each Step: ValueOfChild>(of step: repeat each Step) -> Self
     where Success == (repeat (each Step).Success) {
-        // Swift 6.3 does not let a pack be captured by a closure that is Sendable; the tuple is.
+        // In Swift 6.3 a Sendable closure cannot capture a pack; it can capture the tuple.
         let steps = Steps((repeat each step))
         return Self { composite in
             guard let values = try? (repeat (each steps.all).required(within: composite)) else {
@@ -98,13 +98,13 @@ public struct Results<Success: Sendable>: Sendable {
 
 /// Some children of different types.
 private struct Steps<each Step: ValueOfChild>: @unchecked Sendable {
-    // Unchecked: a tuple of handles, which all are Sendable.
+    // Unchecked: a tuple of handles, all of which are Sendable.
     let all: (repeat each Step)
     init(_ all: (repeat each Step)) { self.all = all }
 }
 
 extension Results where Success == Void {
-    /// No value: the last line of a block that registers for a composite without one.
+    /// No value: the last line of a registration block of a composite without one.
     public static let nothing = Results<Void> { composite in
         composite.store(())
         return true
@@ -121,16 +121,16 @@ extension ValueOfChild {
     }
 }
 
-/// A value that the children of a composite share, one at a time.
+/// A value that the children of a composite share, and use one at a time.
 public final class Shared<Value>: @unchecked Sendable {
-    // Unchecked: `value` is used under `lock` alone, and what goes in and out is sent.
+    // Unchecked: `value` is used only under `lock`, and values passed in and out are sent.
     private let lock = WordLock()
     private var value: Value
 
     init(_ initial: sending Value) { value = initial }
 
-    /// Works with the value while nobody else does. Not re-entrant; to wait inside for other users of it is a
-    /// deadlock.
+    /// Calls `body` with exclusive access to the value. Not re-entrant; waiting in `body` for another user of the value
+    /// is a deadlock.
     public func withLock<R, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending R
     ) throws(E) -> sending R {

@@ -1,26 +1,26 @@
-// Transitions.swift - the states of an operation as they follow each other, for whoever wants to see them.
+// Transitions.swift - the state changes of an operation, for observers.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// One step of an operation.
+/// One state change of an operation.
 public struct Transition: Sendable, CustomStringConvertible {
-    /// The state before; of the first element, the state that it was found in.
+    /// The state before; in the first element, the state when the observation began.
     public let from: OperationState
     /// The state after.
     public let to: OperationState
     /// The attempt.
     public let attempt: Int
-    /// When.
+    /// When the state changed.
     public let instant: ContinuousClock.Instant
 
     /// As in `queued -> executing (1)`.
     public var description: String { "\(from) -> \(to) (\(attempt))" }
 }
 
-/// The states of an operation, from the one it is found in to the terminal one.
+/// The states of an operation, from the current one to the terminal one.
 ///
-/// Nothing is dropped: what is not read yet is kept, until the iterator goes.
+/// Nothing is dropped: unread transitions are kept until the iterator is released.
 public struct Transitions: AsyncSequence, Sendable {
     let operation: AnyOperation
 
@@ -36,7 +36,8 @@ public struct Transitions: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(buffer: operation.addObserver()) }
 }
 
-/// The transitions that one observer has not read yet. Filled under the tree's lock, around which its own is never held.
+/// The transitions that one observer has not read yet. Filled under the tree's lock, which is never taken while the
+/// buffer's own lock is held.
 final class TransitionBuffer: Sendable {
     private struct State {
         var waiting: [Transition] = []
@@ -57,7 +58,7 @@ final class TransitionBuffer: Sendable {
         }
     }
 
-    /// Its iterator holds it.
+    /// Only its iterator holds it strongly.
     struct Weak {
         private(set) weak var buffer: TransitionBuffer?
         init(_ buffer: TransitionBuffer) { self.buffer = buffer }
@@ -73,7 +74,7 @@ final class TransitionBuffer: Sendable {
         }
     }
 
-    /// Lets the reader go on, if there is something for it.
+    /// Resumes the reader, if there is something to read.
     func flush() {
         state.withLock { state in state.isReadable ? state.reader.takeAll() : nil }?.wake()
     }
@@ -93,7 +94,7 @@ final class TransitionBuffer: Sendable {
 }
 
 extension AnyOperation {
-    /// Its states from now on. Each iterator observes by itself.
+    /// Its transitions from now on. Each iterator observes separately.
     public final var transitions: Transitions { Transitions(operation: self) }
 
     final func addObserver() -> TransitionBuffer {
@@ -113,7 +114,7 @@ extension AnyOperation {
         return buffer
     }
 
-    /// Tells the observers of the state, if it is another one. Under the lock.
+    /// Notifies the observers of the state, if it has changed. Under the lock.
     final func observe(_ effects: inout Effects) {
         guard let extras, !extras.observers.isEmpty else { return }
         let state = label

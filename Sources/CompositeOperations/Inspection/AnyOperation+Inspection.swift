@@ -1,10 +1,11 @@
-// AnyOperation+Inspection.swift - what dumps show of a tree of operations, and who waits for an operation.
+// AnyOperation+Inspection.swift - what dumps show of a tree of operations, and of waits for an operation.
 //
-// A tree is walked in sections of its lock, each of which looks at 32 operations at most, copies what is in them, and retains what it
-// has to name; texts are made under no lock. So a worker that wants the lock waits for some microseconds. Between two sections the
-// tree goes on: a dump shows each operation as it was when it was looked at, and not the tree as it was at one moment.
+// A tree is walked in critical sections. Each visits 32 operations at most, copies their state, and retains the operations
+// that it has to name; texts are made under no lock. So a worker that needs the lock waits for some microseconds. The tree
+// may change between two sections: a dump shows each operation as it was when visited, not the tree as it was at one
+// moment.
 //
-// Plain children are counted, and stay plain: to look at one is to take them all, which would change what is looked at.
+// Plain children are counted, and stay plain: looking at one would take all of them, and so change what is inspected.
 
 internal import CInspection
 package import CompositeOperationsBasics
@@ -20,13 +21,13 @@ extension AnyOperation {
     private final func keepNow() {
         if inspection_traces() { beginTrace() }
         guard inspection_is_on() else { return }
-        COQueues.beginSurroundings()  // from now on blocks know whose they are
+        COQueues.beginSurroundings()  // from now on blocks know their operations
         Inspectables.keep(self, .operations)
     }
 
-    /// A wait for its end begins: of the calling thread, or of the task that runs here. Under no lock.
+    /// A wait for its end begins, by the calling thread or by the task that runs here. Under no lock.
     ///
-    /// - Returns: for `InspectedWaits.end`; 0: it is not kept.
+    /// - Returns: the argument of `InspectedWaits.end`; 0: the wait is not kept.
     @inline(__always)
     final func keepWait(isTask: Bool, hasLimit: Bool) -> Int {
         inspection_is_on() ? keepWaitNow(isTask, hasLimit) : 0
@@ -38,7 +39,7 @@ extension AnyOperation {
             COQueues.surroundings?.block ?? 0, for: id.number, isTask: isTask, hasLimit: hasLimit)
     }
 
-    /// For ``Surroundings/block``; 0: nobody inspects.
+    /// For ``Surroundings/block``; 0: inspection is off.
     @inline(__always)
     final var numberForDumps: UInt64 { inspection_is_on() ? id.number : 0 }
 }
@@ -74,7 +75,7 @@ extension AnyOperation: Inspectable {
     }
 }
 
-/// An operation, as it was for a moment.
+/// A snapshot of an operation.
 private struct Sight {
     let operation: AnyOperation
     private let machine: OperationMachine
@@ -93,7 +94,7 @@ private struct Sight {
     private struct Composite {
         let epoch: Int32
         let unfinished: Int
-        /// How many plain ones there are; nil: nobody but the thread that registers them knows.
+        /// How many plain ones there are; nil: only the registering thread knows.
         let plain: Int?
         let isRegistering: Bool
         let isInOrder: Bool
@@ -209,11 +210,11 @@ private struct Walk {
     private let epoch: Int32
     private let isInOrder: Bool
     private let gateIsOpen: Bool
-    /// Which of its children is next, of all with a number.
+    /// The index of the next child, among all children.
     private var next = 0
     private var unfinished: AnyOperation?
 
-    /// The last child that was seen, if the next one waits for that.
+    /// The last child that was seen, if the next one waits for it.
     var former: AnyOperation? {
         get { isInOrder ? unfinished : nil }
         set { unfinished = newValue }
@@ -236,7 +237,7 @@ private struct Walk {
         gateIsOpen = sight.gateIsOpen
     }
 
-    /// Looks at the next children: at so many at most, and no further than the first composite, whose own come next.
+    /// Visits the next children: `most` at most, and no further than the first composite, whose own children come next.
     mutating func take(_ most: Int) -> Section {
         composite.look {
             var section = Section()
@@ -257,7 +258,7 @@ private struct Walk {
         }
     }
 
-    /// How many children it has not looked at.
+    /// How many children it has not visited.
     var rest: Int {
         composite.look {
             guard let composition = composite.composition, composition.epoch == epoch else { return 0 }

@@ -1,4 +1,4 @@
-// COOperationQueue+Inspection.swift - what dumps show of a queue: its limits, and those that came first, with their tickets.
+// COOperationQueue+Inspection.swift - what dumps show of a queue: its limits, and the tickets that came first.
 
 package import CompositeOperationsBasics
 internal import Scheduling
@@ -14,7 +14,8 @@ extension COOperationQueue: Inspectable {
         node.notes.append("\(sample.running)\(limit) slots are held")
         node.notes.append("\(sample.pending) wait, children not counted")
         if let limit = sample.pendingLimit { node.notes.append("\(limit) may wait") }
-        // When all slots are held by those that were seen, whoever waits for one waits for the first of these.
+        // If the holders of all slots are in the sample, an operation that waits for a slot waits for the first of them
+        // to leave.
         if sample.running == sample.runningLimit, sample.holders.count == sample.running {
             node.waitsFor = sample.holders.map { .init("its slot is held by", "\($0.id)") }
             node.waitsForAny = true
@@ -22,7 +23,7 @@ extension COOperationQueue: Inspectable {
         let place = inspector.add(node)
         var listed = 0
         for (operation, state) in sample.tickets {
-            // The id is the ticket's: the operation has a node of its own, in its tree.
+            // The id is the ticket's: the operation has its own node, in its tree.
             var node = InspectedNode("ticket", id: "ticket of \(operation.id)", state: Self.word(for: state))
             node.depth = 1
             node.notes.append("\(operation)")
@@ -42,7 +43,7 @@ extension COOperationQueue: Inspectable {
         }
     }
 
-    /// Some of those that are in a queue, and how many there are.
+    /// Some of the operations in a queue, and how many there are.
     struct Sample {
         let runningLimit: Int?
         let pendingLimit: Int?

@@ -1,16 +1,16 @@
-// COOperationQueue+Line.swift - who waits in a queue, in order.
+// COOperationQueue+Line.swift - the operations that wait in a queue, in order.
 
 internal import Scheduling
 
 extension COOperationQueue {
-    /// For each priority a line of children and one of all others: the highest priority first.
+    /// Two lines for each priority, one of children and one of all other operations: the highest priority first.
     ///
-    /// Of 61 admissions one is of the lowest priority that waits, and another one of the default.
+    /// Of 61 admissions, one goes to the lowest waiting priority, and another one to the default.
     struct Lines {
         private static let round = 61
 
         private var lines: [Line] = []
-        /// A bit for each line that may not be empty; the lowest bit is that of the first line.
+        /// A bit for each line, set if the line may have entries; the lowest bit is that of the first line.
         private var filled: UInt8 = 0
         /// Admissions in this round.
         private var admitted = 0
@@ -28,7 +28,7 @@ extension COOperationQueue {
             lines[place].insert(ticket)
         }
 
-        /// The first one whose turn it is, with a reference.
+        /// Takes the next ticket out, with a reference.
         mutating func take() -> Unmanaged<Ticket>? {
             while filled != 0 {
                 let place = next
@@ -38,7 +38,7 @@ extension COOperationQueue {
             return nil
         }
 
-        /// The ticket that was taken has a slot.
+        /// The ticket that was taken was given a slot.
         mutating func hasAdmitted() { admitted = (admitted + 1) % Self.round }
 
         private static func first(of priority: Scheduler.Priority) -> Int {
@@ -57,19 +57,19 @@ extension COOperationQueue {
         }
     }
 
-    /// Tickets by their numbers: in an array those that came in that order, most of all; in a heap those that came back to a place
-    /// that they had. One that has left for another place stays until it is come upon.
+    /// Tickets by their numbers. Those that arrive in that order, as most do, are in an array; those that return to an
+    /// earlier place are in a heap. The entry of a ticket that has moved elsewhere stays until it is reached.
     ///
-    /// - Complexity: O(1) amortised, for who comes back O(log n).
+    /// - Complexity: O(1) amortised; O(log n) for a ticket that returns.
     struct Line {
         private struct Entry {
             let number: UInt64
-            /// With a reference, which goes to the one who takes it. None is left when the queue goes: nobody is in it then, and so a
-            /// slot was free in the last call, which has taken all.
+            /// With a reference, which is passed to the taker. No entry is left when the queue is deallocated: the
+            /// queue is empty then, so a slot was free in the last call, which has taken all entries.
             let ticket: Unmanaged<Ticket>
         }
 
-        /// With so many entries, those that are not valid any more go; so much room stays.
+        /// Stale entries are removed at no fewer entries than this; capacity up to this is kept.
         private static let least = 32
 
         private let priority: Scheduler.Priority
@@ -84,7 +84,8 @@ extension COOperationQueue {
             self.newestFirst = newestFirst
         }
 
-        /// - Returns: nil: its ticket is not in the line any more; that may be in it anew, with another entry.
+        /// - Returns: nil: the entry is stale. Its ticket is not in the line any more, or is in it again, with another
+        ///   entry.
         @inline(__always)
         private func valid(_ entry: Entry) -> Unmanaged<Ticket>? {
             let isValid = entry.ticket._withUnsafeGuaranteedRef { ticket in
@@ -98,7 +99,7 @@ extension COOperationQueue {
         }
 
         mutating func insert(_ ticket: Ticket) {
-            if ticket.isListed { return }  // it has been here
+            if ticket.isListed { return }  // it has an entry already
             ticket.isListed = true
             if entries.count + late.count >= most { tidy() }
             let entry = Entry(number: ticket.number, ticket: .passRetained(ticket))
@@ -109,7 +110,7 @@ extension COOperationQueue {
             }
         }
 
-        /// The first one whose turn it is, with the reference that its entry has.
+        /// Takes the next ticket out, with the reference of its entry.
         mutating func take() -> Unmanaged<Ticket>? {
             while let entry = next() {
                 if let ticket = valid(entry) {

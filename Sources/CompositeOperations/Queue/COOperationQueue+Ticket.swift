@@ -1,16 +1,17 @@
-// COOperationQueue+Ticket.swift - what a queue knows of one operation, and the list of all that are in it.
+// COOperationQueue+Ticket.swift - a queue's record of one operation, and the list of all records.
 //
-// Ownership: an operation that has a queue holds its ticket, a leaf as its place, a composite beside it. A ticket that
-// is in the list holds its operation. So whatever is in the list stays, and the list itself counts no references. A stale
-// entry of a line keeps a ticket alive, and nothing else: with its operation go the target and the queue in it.
+// Ownership: an operation that has a queue holds its ticket, a leaf as its place, a composite in its composition. A
+// ticket that is in the list holds its operation. So everything in the list stays alive, and the list itself counts no
+// references. A stale entry of a line keeps a ticket alive, and nothing else: the target and the queue in the ticket
+// are released with its operation.
 
 internal import CompositeOperationsBasics
 internal import Scheduling
 
 extension COOperationQueue {
-    /// An operation, as its queue knows it. Under the queue's lock, except for what it has as a place.
+    /// A queue's record of an operation. Guarded by the queue's lock, except for the fields of `Place`.
     final class Ticket: Place, @unchecked Sendable {
-        // Unchecked: as its superclass.
+        // Unchecked: like its superclass.
 
         enum State {
             case outside
@@ -20,35 +21,35 @@ extension COOperationQueue {
             case asleep
             /// Holds a slot.
             case running
-            /// Needs none now: a composite after its registration, a suspended operation, one that pauses.
+            /// Needs no slot now: a composite after its registration, a suspended operation, one that pauses.
             case aside
         }
 
-        /// The operation, except outside.
+        /// The operation; nil outside.
         @exclusivity(unchecked) var operation: AnyOperation?
-        /// Its place among those that wait; 0: none yet.
+        /// Its place among the waiting tickets; 0: none yet.
         @exclusivity(unchecked) var number: UInt64 = 0
         /// The address of its queue.
         @exclusivity(unchecked) private var queue: UnsafeRawPointer?
-        // The list of all that are not outside.
+        // The list of all tickets that are not outside.
         @exclusivity(unchecked) fileprivate(set) var next: Unmanaged<Ticket>?
         @exclusivity(unchecked) fileprivate var previous: Unmanaged<Ticket>?
         /// How many of its blocks had begun when it was given the number.
         @exclusivity(unchecked) var runs: Int32 = 0
         @exclusivity(unchecked) fileprivate(set) var state = State.outside
-        /// That of its operation, when the queue looked at it last.
+        /// The priority of its operation, when the queue examined it last.
         @exclusivity(unchecked) var priority = Scheduler.Priority.default
-        /// The line of that priority has an entry of it with that number.
+        /// Whether the line of that priority has an entry for it with that number.
         @exclusivity(unchecked) var isListed = false
-        /// A child: goes first, and is not counted as pending. As when it was looked at first: what has a number becomes
-        /// nobody's child any more.
+        /// Whether the operation is a child, which goes first and is not counted as pending. Set when the queue
+        /// examines it first: an operation that has a number cannot become a child any more.
         @exclusivity(unchecked) var isChild = false
         private let instance = Instance(.tickets)
 
-        /// Before its operation is started.
+        /// Called before its operation is started.
         func isIn(_ queue: COOperationQueue) { self.queue = Self.address(of: queue) }
 
-        /// Whether it is a queue's: or was that of one that is gone, and whose address this one has; then it is outside.
+        /// Whether it belongs to a queue, or to a deallocated one that had the same address: then it is outside.
         func isOf(_ queue: COOperationQueue) -> Bool { self.queue == Self.address(of: queue) }
 
         private static func address(of queue: COOperationQueue) -> UnsafeRawPointer {
@@ -57,12 +58,12 @@ extension COOperationQueue {
 
         @inline(__always)
         var waits: Bool { state == .inLine || state == .asleep }
-        /// Whether it waits, and is counted.
+        /// Whether it waits, and is counted as pending.
         @inline(__always)
         var isPending: Bool { waits && !isChild }
     }
 
-    /// The tickets of all that are in a queue, those that came first at the front, and how many there are of which kind.
+    /// The tickets of all operations in a queue, in the order of arrival, and how many there are of each kind.
     struct Tickets {
         private var lastNumber: UInt64 = 0
         private(set) var running = 0
@@ -91,7 +92,7 @@ extension COOperationQueue {
             ticket.previous = nil
         }
 
-        /// Puts a ticket elsewhere, and keeps the counts.
+        /// Changes the state of a ticket, and updates the counts.
         mutating func move(_ ticket: Ticket, to state: Ticket.State) {
             let former = ticket.state
             if former == state { return }
@@ -100,7 +101,7 @@ extension COOperationQueue {
             if former == .outside { link(ticket) }
             if state == .outside {
                 unlink(ticket)
-                ticket.operation = nil  // whoever came with it holds it
+                ticket.operation = nil  // the caller holds it
             }
             ticket.state = state
             if state == .running { running += 1 }
@@ -110,16 +111,17 @@ extension COOperationQueue {
             }
         }
 
-        /// Keeps I5 of the queue: a ticket has become pending.
+        /// Maintains I5 of the queue: a ticket has become pending.
         @inline(__always)
         private mutating func keepFirst(_ ticket: Ticket) {
-            // The places of pending ones, which are no children, are those of their numbers.
+            // Pending tickets, which are not those of children, are in the order of their numbers.
             skipOthers()
             let isBefore = firstPending?._withUnsafeGuaranteedRef { ticket.number < $0.number } ?? true
             if isBefore { firstPending = .passUnretained(ticket) }
         }
 
-        /// - Complexity: O(1) amortised: those that are passed over are looked at again only when one before them waits anew.
+        /// - Complexity: O(1) amortised: skipped tickets are visited again only when one before them begins to wait
+        ///   again.
         @inline(__always)
         private mutating func skipOthers() {
             while let ticket = firstPending, !ticket._withUnsafeGuaranteedRef({ $0.isPending }) {
@@ -127,7 +129,7 @@ extension COOperationQueue {
             }
         }
 
-        /// The pending one that has the place at the front.
+        /// The frontmost pending ticket.
         ///
         /// - Complexity: O(1) amortised.
         mutating func oldestPending() -> Ticket? {
@@ -135,13 +137,13 @@ extension COOperationQueue {
             return firstPending?.takeUnretainedValue()
         }
 
-        /// The last one of all, from now on. It is not pending: another attempt begins with a slot.
+        /// Makes a ticket the last one of all. The ticket is not pending: another attempt begins with a slot.
         mutating func number(_ ticket: Ticket, runs: Int32) {
             lastNumber += 1
             ticket.number = lastNumber
             ticket.isListed = false
             ticket.runs = runs
-            guard ticket.state != .outside else { return }  // it will be
+            guard ticket.state != .outside else { return }  // `move` will link it
             unlink(ticket)
             link(ticket)
         }

@@ -1,19 +1,19 @@
-// COOperationQueue.swift - admits operations to a target: so many at a time, in an order.
+// COOperationQueue.swift - admits operations to a target: a limited number at a time, in an order.
 //
-// A queue looks at an operation, and never the other way round: whenever something about an operation changes that its
-// queue may care for, the operation has `reconcile` called, after the change and under no lock. There the queue asks,
-// under its own lock and then the tree's, what the operation needs now, and adapts. So it does not matter in which
-// order those calls arrive, nor how many.
+// A queue inspects operations; an operation never pushes its state to the queue. Whenever a change of an operation may
+// concern its queue, `reconcile` is called for the operation, after the change and under no lock. There the queue
+// determines, under its own lock and then the tree's, what the operation needs now, and adapts. So neither the order
+// nor the number of these calls matters.
 //
 // Invariants:
-//   I1  `running` is the number of tickets that hold a slot; it never exceeds the limit, except that a limit which
-//       was lowered is reached by and by.
-//   I2  after each call, while a slot is free and the queue is not suspended, no ticket in a line is due: those that
-//       were found not to be are asleep, and the change that makes them due calls `reconcile`.
+//   I1  `running` is the number of tickets that hold a slot; it never exceeds the limit, except after the limit was
+//       lowered: a lowered limit takes effect as running operations finish.
+//   I2  after each call, if a slot is free and the queue is not suspended, no ticket in a line is due: tickets that
+//       were found not to be due are asleep, and the change that makes one due calls `reconcile`.
 //   I3  a ticket is in a line, or asleep, exactly while its operation waits for its turn.
-//   I4  who is taken out while it waits is ended in the same step, under both locks: so nothing that happens to it
-//       brings it back, and what a limit lets in has room at once.
-//   I5  in the list of all that are not outside, nobody before `firstPending` is pending.
+//   I4  an operation that is taken out while it waits is ended in the same step, under both locks: so no event can
+//       bring it back, and a newcomer that a limit lets in has room at once.
+//   I5  in the list of all tickets that are not outside, none before `firstPending` is pending.
 
 internal import CInspection
 internal import CompositeOperationsBasics
@@ -21,13 +21,13 @@ internal import CompositeOperationsBasics
 public import Scheduling
 internal import Synchronization
 
-/// Decides when operations may run: so many at a time, in an order; where they run is its target's business.
+/// Decides when operations may run: a limited number at a time, in an order. Its target decides where they run.
 ///
 /// Aim an operation at it with `on:`, or ``add(_:)`` one that is ready. The children of a composite go through the
-/// queue of the composite, before all others of their priority. A composite holds a slot for its registration block only, and then
-/// waits beside the queue: so composites may nest in a queue of one slot.
+/// queue of the composite, before all others of their priority. A composite holds a slot for its registration block
+/// only, and then waits without one: so composites may nest in a queue with one slot.
 ///
-/// All members may be used from any thread, also inside operations.
+/// All members may be used from any thread, including from operations.
 ///
 /// - SeeAlso: `OperationQueue`.
 public final class COOperationQueue: ExecutionTarget {
@@ -55,20 +55,20 @@ public final class COOperationQueue: ExecutionTarget {
     private let state: Guarded<State>
     /// Read by operations, under their lock.
     private let suspended = Atomic(false)
-    /// As `AnyOperation.priorityMark`. Read by operations, under their lock.
+    /// Encoded like `AnyOperation.priorityMark`. Read by operations, under their lock.
     private let priorityMark: Atomic<UInt8>
     private let instance = Instance(.queues)
 
     /// Creates an empty queue.
     ///
     /// - Parameters:
-    ///   - runningLimit: how many hold a slot at most; nil: any number.
-    ///   - pendingLimit: how many wait at most, children not counted; nil: any number, or, in the order
-    ///     ``Order/aggressiveLIFO``, as many as run.
+    ///   - runningLimit: how many operations may hold a slot; nil: any number.
+    ///   - pendingLimit: how many operations may wait, children not counted; nil: any number, or, in the order
+    ///     ``Order/aggressiveLIFO``, as many as may run.
     ///   - slots: what a suspended operation does with its slot.
-    ///   - priority: of operations that are added to it; see ``priority``.
-    ///   - target: where they run; nil: the default queue in force here, now. Of a queue, its target: the limits of that
-    ///     queue are not this one's.
+    ///   - priority: the priority of operations that are added to it; see ``priority``.
+    ///   - target: where operations run; nil: the default queue in force here, now. If this is a queue, its target is
+    ///     used, without its limits.
     /// - Precondition: `runningLimit` is at least 1, `pendingLimit` at least 0; also when they are set later.
     public init(
         _ order: Order = .fifo, runningLimit: Int? = nil, pendingLimit: Int? = nil,
@@ -115,7 +115,7 @@ public final class COOperationQueue: ExecutionTarget {
 
     // MARK: Admission
 
-    /// An operation's need of its queue.
+    /// The need of an operation that its queue has to serve.
     enum Need {
         /// A slot, and then its turn.
         case turn
@@ -129,23 +129,23 @@ public final class COOperationQueue: ExecutionTarget {
         case over
     }
 
-    /// That, and what else a queue is to know then.
+    /// A need, and what else the queue has to know.
     fileprivate struct Demand {
         let need: Need
-        /// The operation holds it.
+        /// Held by the operation.
         let ticket: Unmanaged<Ticket>
         /// How many of its blocks have begun.
         let runs: Int32
         let priority: Scheduler.Priority
     }
 
-    /// The work to be done when the lock has been let go.
+    /// The work to be done after the lock is released.
     private struct Verdict: ~Copyable {
-        // As in Effects: most have one turn at most, with a reference that goes to the target.
+        // As in Effects: usually one turn at most, with a reference that is passed to the target.
         private var turn: Unmanaged<AnyOperation>?
         private var priority = Scheduler.Priority.default
         private var rest: Unmanaged<Rest>?
-        /// Of the ends of those that were taken out.
+        /// The effects of ending the operations that were taken out.
         var effects = Effects()
 
         private final class Rest {
@@ -180,17 +180,18 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// Looks at an operation of the queue again. Under no lock.
+    /// Examines an operation of the queue again. Under no lock.
     func reconcile(_ operation: AnyOperation) {
         change { state, verdict in look(at: operation, &state, &verdict) }
     }
 
-    /// An operation of the queue, which the caller holds as well as its place there, has finished in one step. Under no lock.
+    /// An operation of the queue has finished in one step. The caller holds the operation and its ticket. Under no
+    /// lock.
     func hasFinished(_ ticket: Unmanaged<Ticket>) {
         change { state, _ in ticket._withUnsafeGuaranteedRef { state.all.move($0, to: .outside) } }
     }
 
-    /// Changes something, fills the free slots, and does what follows. Under no lock.
+    /// Changes something, fills the free slots, and carries out the consequences. Under no lock.
     private func change<Answer>(_ body: (inout State, inout Verdict) -> Answer) -> Answer {
         var verdict = Verdict()
         let answer = state.withLock { state in
@@ -203,12 +204,12 @@ public final class COOperationQueue: ExecutionTarget {
         return answer
     }
 
-    /// Whether a slot is held that was given to a ticket's operation after so many blocks of it.
+    /// Whether a ticket still holds the slot that it was given after `runs` blocks of its operation.
     func isHeld(_ ticket: Ticket, since runs: Int32) -> Bool {
         state.withLock { _ in ticket.state == .running && ticket.runs == runs }
     }
 
-    /// Whether an operation waits for a slot, all of which are among these. Under no lock.
+    /// Whether an operation waits for a slot while all slots of the queue are among `slots`. Under no lock.
     func isClosed(to operation: AnyOperation, by slots: HeldSlots) -> Bool {
         let held = (slots.onStack + slots.ofBlock).filter { $0.ticket.isOf(self) }
         if held.isEmpty { return false }
@@ -221,8 +222,9 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// Whether every slot is held by an operation whose turn is on its way to a lane that the calling thread is in: so none
-    /// of them can begin before that goes on. Of a dispatch queue nobody knows whether it is serial. Under no lock.
+    /// Whether every slot is held by an operation whose turn is on its way to a lane that the calling thread is in: so
+    /// none of them can begin before that thread goes on. False for a dispatch queue, as there is no way to know
+    /// whether it is serial. Under no lock.
     var waitsForThisThread: Bool {
         guard let lane = target as? SerialLane, lane.isOnStack else { return false }
         return state.withLock { state in
@@ -234,10 +236,10 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// For whom there is room in a queue.
+    /// The room that a queue has for a newcomer.
     enum Room {
         case forAll
-        /// For who needs nothing but the slot that is free.
+        /// For an operation that can take the free slot at once.
         case forSlot
         case forNobody
     }
@@ -245,10 +247,10 @@ public final class COOperationQueue: ExecutionTarget {
     /// Starts an operation that is added.
     ///
     /// - Parameter start: called under the lock; starts it, unless there is no room for it.
-    /// - Returns: as `start`: whether it is started.
+    /// - Returns: the result of `start`: whether it is started.
     func admit(_ operation: AnyOperation, _ start: (Room, inout Effects) -> Bool) -> Bool {
         change { state, verdict in
-            pump(&state, &verdict)  // what is free then is free for this one
+            pump(&state, &verdict)  // slots that are free after this are free for this operation
             let room: Room =
                 if order == .aggressiveLIFO || state.all.pending < state.pendingLimit ?? .max {
                     .forAll
@@ -261,7 +263,7 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// - Parameter isInvited: a newcomer for which there was room, and which is not refused any more.
+    /// - Parameter isInvited: a newcomer for which there was room, and which must not be refused any more.
     private func look(
         at operation: AnyOperation, isInvited: Bool = false, _ state: inout State, _ verdict: inout Verdict
     ) {
@@ -281,10 +283,10 @@ public final class COOperationQueue: ExecutionTarget {
     ) {
         if ticket.priority != demand.priority {
             ticket.priority = demand.priority
-            ticket.isListed = false  // in another line
+            ticket.isListed = false  // it belongs in another line
         }
         let (isNew, hasWaited) = (ticket.number == 0, ticket.waits)
-        // One whose turn met a closed gate has the place that it had. Another attempt goes last.
+        // An operation whose turn met a closed gate keeps its place. Another attempt goes last.
         if demand.need == .turn || demand.need == .laterTurn,
             ticket.state == .outside || ticket.runs != demand.runs
         {
@@ -304,14 +306,14 @@ public final class COOperationQueue: ExecutionTarget {
         case .turn: if ticket.state != .inLine || !ticket.isListed { state.enqueue(ticket) }
         case .laterTurn: state.all.move(ticket, to: .asleep)
         case .slot:
-            // One that is resumed, and whose block has left, takes a slot only if one is free.
+            // A resumed operation whose block has returned takes a slot only if one is free.
             if ticket.state != .running, state.hasFreeSlot { state.all.move(ticket, to: .running) }
         case .nothing: state.all.move(ticket, to: .aside)
         case .over: state.all.move(ticket, to: .outside)
         }
     }
 
-    /// The newcomer may be one too many: the operations that have waited longest go.
+    /// The newcomer may be one too many: then the operations that have waited longest are cancelled.
     private func displace(_ state: inout State, _ verdict: inout Verdict) {
         guard let limit = state.pendingLimit ?? state.runningLimit else { return }
         pump(&state, &verdict)
@@ -320,15 +322,15 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// The newcomer may be one too many: then it goes.
+    /// The newcomer may be one too many: then it is cancelled.
     private func refuse(_ newcomer: Ticket, _ state: inout State, _ verdict: inout Verdict) {
         guard let limit = state.pendingLimit else { return }
         pump(&state, &verdict)
-        // One that need not wait may find too many that do: the limit was lowered.
+        // A newcomer that need not wait may find too many that do, if the limit was lowered.
         if state.all.pending > limit, newcomer.waits { _ = takeOut(newcomer, .queueFull, &state, &verdict) }
     }
 
-    /// Ends one that waits (I4).
+    /// Ends a waiting operation (I4).
     ///
     /// - Returns: false: it had ended already.
     private func takeOut(
@@ -345,7 +347,7 @@ public final class COOperationQueue: ExecutionTarget {
         while state.hasFreeSlot {
             guard let next = state.lines.take() else { return }
             next._withUnsafeGuaranteedRef { next in
-                guard let operation = next.operation else { return }  // it waits: so it is there
+                guard let operation = next.operation else { return }  // a waiting ticket always has one
                 if let priority = operation.claimTurn() {
                     state.all.move(next, to: .running)
                     state.lines.hasAdmitted()
@@ -360,7 +362,7 @@ public final class COOperationQueue: ExecutionTarget {
 
     // MARK: Public
 
-    /// How many hold a slot at most. A lower limit is reached as they leave.
+    /// How many operations may hold a slot. A lowered limit takes effect as operations leave.
     public var runningLimit: Int? {
         get { state.withLock { $0.runningLimit } }
         set {
@@ -369,7 +371,7 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// How many wait at most. Those that wait already stay.
+    /// How many operations may wait. Operations that wait already stay.
     public var pendingLimit: Int? {
         get { state.withLock { $0.pendingLimit } }
         set {
@@ -379,10 +381,11 @@ public final class COOperationQueue: ExecutionTarget {
     }
 
     /// The priority of operations that are started in it from now on, unless their options name another one; nil: they
-    /// have that of their composite, or inherit one.
+    /// have the priority of their composite, or inherit one.
     ///
-    /// Operations of a higher priority are admitted before those of a lower one; within a priority children go first, and then
-    /// the queue's order counts. Of 61 admissions one is of the lowest priority that waits, so that no priority waits for ever.
+    /// Operations of a higher priority are admitted before those of a lower one; within a priority children go first,
+    /// and then the queue's order counts. Of 61 admissions, one goes to the lowest waiting priority, so that no
+    /// priority waits for ever.
     public var priority: Scheduler.Priority? {
         get { Scheduler.Priority(mark: priorityMark.load(ordering: .relaxed)) }
         set { priorityMark.store(newValue.mark, ordering: .relaxed) }
@@ -390,23 +393,23 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// Adds an operation that is ready, and starts it.
     ///
-    /// A sync operation is waited for: the call returns when it has ended.
+    /// For a sync operation, the call returns when it has ended.
     ///
-    /// - Returns: false, and nothing was done, when it is not ready, has no block, is a child, was aimed at another
+    /// - Returns: false, with no effect, when it is not ready, has no block, is a child, was aimed at another
     ///   queue (a default queue does not count), or when the queue is full, in an order that displaces nothing.
     /// - Complexity: O(1) amortised.
     @discardableResult
     public func add(_ operation: AnyOperation) -> Bool { operation.start(addedTo: self) }
 
-    /// Lets no operation start that waits in it; operations that run go on, and its target is not touched.
+    /// Stops starting the operations that wait in it. Running operations go on, and its target is not affected.
     public func suspend() { state.withLock { _ in suspended.store(true, ordering: .sequentiallyConsistent) } }
 
-    /// Starts all that fit, in its order.
+    /// Starts as many operations as there are slots, in its order.
     public func resume() {
         change { state, verdict in
             suspended.store(false, ordering: .sequentiallyConsistent)
-            // All of them, before the first one takes its turn: who goes first is not who came first. One that goes on, or
-            // leaves, is behind this walk, and displaces nobody, as it has waited before.
+            // Examine all of them before the first one takes its turn: the first to go need not be the first that came.
+            // A ticket that moves on, or leaves, is behind this walk, and displaces none, as it has waited before.
             var next = state.all.first
             while let ticket = next?.takeUnretainedValue() {
                 next = ticket.next
@@ -420,7 +423,7 @@ public final class COOperationQueue: ExecutionTarget {
     /// Whether it is suspended.
     public var isSuspended: Bool { suspended.load(ordering: .sequentiallyConsistent) }
 
-    /// How many it has: pending, running, or aside.
+    /// The number of its operations: pending, running, or aside.
     public var operationCount: Int { state.withLock { $0.all.count } }
 
     /// The operations that wait for their turn, the oldest first.
@@ -436,9 +439,9 @@ public final class COOperationQueue: ExecutionTarget {
         state.withLock { $0.all.operations { $0.state == .aside && $0.operation?.composition != nil } }
     }
 
-    /// Cancels all that are in it, in one step: what waits for its turn does not begin any more.
+    /// Cancels all operations in it, in one step: those that wait for their turn do not begin any more.
     ///
-    /// - Complexity: O(operations in it, and what is registered below them).
+    /// - Complexity: O(operations in it, and their registered descendants).
     public func cancelAll(_ reason: CancelReason? = nil) {
         change { state, verdict in
             for operation in state.all.operations(where: { _ in true }) {
@@ -447,9 +450,9 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// Cancels all that wait for their turn, children not counted: ``CancelReason/Kind/removed``.
+    /// Cancels all operations that wait for their turn, except children: ``CancelReason/Kind/removed``.
     ///
-    /// - Returns: how many these were.
+    /// - Returns: the number of cancelled operations.
     @discardableResult
     public func removeAllPending() -> Int {
         change { state, verdict in
@@ -458,7 +461,7 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// Waits until nothing is in it.
+    /// Waits until the queue is empty.
     public func idle() async {
         await Waiter.wait { waiter in
             state.withLock { state in state.all.count == 0 ? .isOver : state.idlers.append(waiter) }
@@ -467,7 +470,7 @@ public final class COOperationQueue: ExecutionTarget {
 
     /// The part that a dump shows.
     ///
-    /// - Parameter most: so many of its tickets.
+    /// - Parameter most: the maximum number of tickets.
     func sample(_ most: Int) -> Sample {
         state.withLock { state in
             var tickets: [(operation: AnyOperation, state: Ticket.State)] = []
@@ -485,17 +488,18 @@ public final class COOperationQueue: ExecutionTarget {
 
     // MARK: ExecutionTarget
 
-    /// Runs work on its target, past the limits: these concern operations.
+    /// Runs work on its target, past the limits, which concern operations only.
     public func submit(_ work: ExecutionWork) {
         if let target { target.submit(work) } else { ExecutionWork.run(on: nil) { work.run() } }
     }
 
-    /// Whether the calling code is its target's.
+    /// Whether the calling code runs on its target.
     public var isCurrent: Bool { target?.isCurrent ?? false }
 }
 
 extension AnyOperation {
-    /// Its need of its queue; nil: it has not been started, or is not the queue's any more. Under the queue's lock.
+    /// Its demand on its queue; nil: it has not been started, or does not belong to the queue any more. Under the
+    /// queue's lock.
     fileprivate final func demand(on queue: COOperationQueue, keepsSlot: Bool) -> COOperationQueue.Demand? {
         look {
             guard isAdmitted(by: queue) else { return nil }
@@ -535,7 +539,7 @@ extension AnyOperation {
         }
     }
 
-    /// Cancels it, which waits for its turn. Under the queue's lock.
+    /// Cancels it while it waits for its turn. Under the queue's lock.
     fileprivate final func endUnbegun(_ reason: CancelReason, _ effects: inout Effects) -> Bool {
         look { end(.cancelled, .cancelled(reason), &effects) }
     }

@@ -1,4 +1,4 @@
-// COQueues.swift - the default queue, and scopes of it.
+// COQueues.swift - the default queue, and its scopes.
 
 @_spi(Faces) public import Runs
 internal import Scheduling
@@ -9,7 +9,7 @@ public enum COQueues {
     // MARK: The default queue
 
     private static let global = Guarded<(any ExecutionTarget)?>(nil)
-    /// So that creating an operation reads one word, as long as nobody has set a default queue.
+    /// While no default queue is set, creating an operation reads this one word only.
     private static let isSet = Atomic(false)
 
     /// A default queue for a part of the program.
@@ -31,25 +31,25 @@ public enum COQueues {
         }
     }
 
-    /// The one in force here; nil: the built-in scheduler.
+    /// The default queue in force here; nil: the built-in scheduler.
     static var inForce: (any ExecutionTarget)? {
         scoped?.target ?? unscoped
     }
 
-    /// Whether that is another one than the built-in scheduler. Under no lock.
+    /// Whether a default queue other than the built-in scheduler is in force here. Under no lock.
     @inline(__always)
     static var oneIsInForce: Bool { areInUse && inForce != nil }
 
-    /// Somebody has set a default queue, or has made one for a part of the program. Stays: a word to look at, where a
-    /// task-local value would have to be looked for.
+    /// Whether a default queue has ever been set, for the process or for a part of the program. Never reset: one word
+    /// to read, where a task-local value would have to be searched for.
     static var areInUse: Bool { haveBeenUsed.load(ordering: .relaxed) }
     private static let haveBeenUsed = Atomic(false)
 
-    /// There has been a queue, or a default queue for a part of the program: blocks may have surroundings.
+    /// Whether there has been a queue, or a default queue for a part of the program: then blocks may have surroundings.
     static var haveSurroundings: Bool { hasSurroundings.load(ordering: .relaxed) }
     private static let hasSurroundings = Atomic(false)
 
-    /// From now on blocks may have some.
+    /// From now on blocks may have surroundings.
     static func beginSurroundings() {
         if hasSurroundings.load(ordering: .acquiring) { return }
         BlockCalls.callApart()
@@ -64,10 +64,10 @@ public enum COQueues {
     /// `withDefaultQueue`, else the one that was set, else the built-in scheduler.
     public static var defaultQueue: any ExecutionTarget { inForce ?? Scheduler.shared }
 
-    /// Sets the default queue of the process, as often as you like; operations that exist keep theirs.
+    /// Sets the default queue of the process. May be called any number of times; existing operations keep theirs.
     ///
     /// - Parameter target: nil: the built-in scheduler.
-    /// - Returns: the one that it replaces.
+    /// - Returns: the previous one.
     @discardableResult
     public static func setDefaultQueue(_ target: (any ExecutionTarget)?) -> any ExecutionTarget {
         let former = global.withLock { global in
@@ -81,7 +81,7 @@ public enum COQueues {
         return former ?? Scheduler.shared
     }
 
-    /// Calls `body` with another default queue: for the operations that it makes, and in their blocks.
+    /// Calls `body` with another default queue: for the operations that it makes, and within their blocks.
     public static func withDefaultQueue<R, E: Error>(
         _ target: any ExecutionTarget, _ body: () throws(E) -> R
     ) throws(E) -> R {
@@ -91,7 +91,7 @@ public enum COQueues {
         return try result.get()
     }
 
-    /// Calls `body` with another default queue: for the operations that it makes, and in their blocks.
+    /// Calls `body` with another default queue: for the operations that it makes, and within their blocks.
     public static func withDefaultQueue<R, E: Error>(
         _ target: any ExecutionTarget, isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(E) -> R

@@ -1,7 +1,7 @@
-// BlocksOnStack.swift - in debug builds: the blocks on a thread's stack, so that a wait for one of them is found.
+// BlocksOnStack.swift - in debug builds: the blocks on a thread's stack, so that a wait for one of them is detected.
 //
-// A wait may run blocks on the stack of the block that waits. None of those below can return before those above have, and an
-// operation is settled when its blocks have returned: so a wait above for an operation below could never end.
+// A wait may run blocks on the stack of the waiting block. No block below can return before those above it have, and an
+// operation is settled only when its blocks have returned: so a wait above for an operation below could never end.
 
 internal import Runs
 
@@ -11,7 +11,7 @@ enum BlocksOnStack {
         static let areKnown = true
 
         private struct Frame {
-            /// Of a plain child, its composite.
+            /// For a plain child, its composite.
             unowned(unsafe) let operation: AnyOperation
             let child: PlainNode?
             let below: UnsafeMutablePointer<Frame>?
@@ -23,12 +23,12 @@ enum BlocksOnStack {
             value.here?.assumingMemoryBound(to: Frame.self)
         }
 
-        /// Calls a block of an operation, which somebody holds meanwhile.
+        /// Calls a block of an operation, which the caller holds meanwhile.
         static func with(_ operation: AnyOperation, _ block: () -> Void) {
             push(Unmanaged.passUnretained(operation), nil, block)
         }
 
-        /// Calls that of a plain child of a composite.
+        /// Calls the block of a plain child of a composite.
         static func with<Answer>(
             _ composite: Unmanaged<AnyOperation>, _ child: PlainNode, _ block: () -> Answer
         ) -> Answer {
@@ -47,7 +47,7 @@ enum BlocksOnStack {
             }
         }
 
-        /// Waits nest deeply, and each looks: so far and no further.
+        /// Waits may nest deeply, and each walks the stack: this far at most.
         private static let most = 100
 
         /// Stops the process before a wait without a time limit for an operation that has a block on this stack, or is a

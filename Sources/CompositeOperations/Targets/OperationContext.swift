@@ -1,9 +1,9 @@
-// OperationContext.swift - the task-local values that a block or a handler sees: those that were bound where it was given
-// to its operation, as with `Task { }`.
+// OperationContext.swift - the task-local values that a block or a handler sees: those that were bound where it was
+// passed to its operation, as with `Task { }`.
 //
-// Where none is bound, which is asked at each such place and takes some nanoseconds, there is no context, and an operation
-// is as plain as without. The default queue and the slots (Surroundings.swift) are task-local values, too, but none of the
-// user's: each block is given its own, within its context.
+// If none is bound, which is checked at each such place and takes some nanoseconds, there is no context, and the
+// operation stays plain. The default queue and the slots (Surroundings.swift) are task-local values, too, but not the
+// user's: each block gets its own, within its context.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
@@ -17,7 +17,7 @@ final class OperationContext: Sendable {
 
     enum Values: Sendable {
         case known([any BoundValue])
-        /// Of a runtime of which nothing is known.
+        /// For a runtime of which nothing is known.
         case ofTask(TaskCopies)
         /// The values of another context, and the trace of a root.
         case traced(OperationContext?, RunTrace)
@@ -25,7 +25,8 @@ final class OperationContext: Sendable {
 
     init(_ values: Values) { self.values = values }
 
-    /// That of the code that asks; nil: no value of the user's is bound here, or `options` want none. Under no lock.
+    /// The context of the calling code; nil: no value of the user's is bound here, or `options` exclude them. Under no
+    /// lock.
     static func here(_ options: OperationOptions?) -> OperationContext? {
         guard (options?.context ?? COQueues.context) == .inherited, COQueues.haveValuesHere else {
             return nil
@@ -48,11 +49,12 @@ final class OperationContext: Sendable {
         first.bind { bind(values.dropFirst(), body) }
     }
 
-    /// Copies that the runtime makes: for a task. What it runs is a part of that task, and isolated to nobody.
+    /// Copies that the runtime makes for a task. Code that is run with them is part of that task, and isolated to no
+    /// actor.
     final class TaskCopies: @unchecked Sendable {
         // Unchecked: `next` is under the lock.
         private let lock = WordLock()
-        /// Can be run once: so it makes the next one first, which copies its values.
+        /// Can be run only once: so it first makes the next one, which copies its values.
         private var next = SynchronousTask()
 
         func run(_ body: () -> Void) {
@@ -67,7 +69,7 @@ final class OperationContext: Sendable {
         }
     }
 
-    /// A handler, in this context, for a notice.
+    /// A handler bound to this context, for a notice.
     func binding<Argument>(
         _ handler: @escaping @Sendable (Argument) -> Void
     ) -> @Sendable (Argument) -> Void {
@@ -78,10 +80,10 @@ final class OperationContext: Sendable {
 extension COQueues {
     private static let areEmptyByDefault = Atomic(false)
 
-    /// Which task-local values blocks and handlers see, unless ``OperationOptions/context`` of their operation says it: those
-    /// that are bound where they are given to the operation, which is the default, or none.
+    /// Which task-local values blocks and handlers see, unless ``OperationOptions/context`` of their operation decides:
+    /// those that are bound where they are passed to the operation, which is the default, or none.
     ///
-    /// It is looked at when they are given to it.
+    /// Read when they are passed to the operation.
     public static var context: Scheduler.Context {
         get { areEmptyByDefault.load(ordering: .relaxed) ? .empty : .inherited }
         set { areEmptyByDefault.store(newValue == .empty, ordering: .relaxed) }
@@ -98,17 +100,18 @@ extension COQueues {
         BoundValues.allKeysHere { ours.contains($0) } != true
     }
 
-    /// Of the user's values that are bound where this is called; nil: nothing is known.
+    /// Copies of the user's values that are bound where this is called; nil: nothing is known of the runtime.
     static var copiesHere: [any BoundValue]? { BoundValues.copies { ours.contains($0) } }
 
     private static let ours = OurKeys()
 
-    /// For tests, which the testing library runs with values of its own: what is bound here is none of the user's, either.
+    /// For tests, which the testing library runs with its own values: the values that are bound here are not the
+    /// user's, either.
     package static func disregardValuesHere() { _ = BoundValues.allKeysHere { ours.add($0) } }
 
-    /// Of values that are none of the user's.
+    /// The keys of values that are not the user's.
     private final class OurKeys: @unchecked Sendable {
-        // Unchecked: what is below `count` does not change; `keys` grows under the lock.
+        // Unchecked: the keys below `count` do not change; `keys` grows under the lock.
         private let number = Guarded(0)
         private let count = Atomic(0)
         private let keys = UnsafeMutablePointer<UInt>.allocate(capacity: 32)
@@ -135,14 +138,14 @@ extension COQueues {
 }
 
 extension AnyOperation {
-    /// The context of a block, and of what is given with it, that the operation is given here. Under no lock.
+    /// The context of a block, and of the closures with it, that are passed to the operation here. Under no lock.
     final var contextHere: OperationContext? {
         COQueues.haveValuesHere ? .here(look { extras?.options }) : nil
     }
 
-    /// Under the lock, or before anybody else knows the operation.
+    /// Sets the context. Under the lock, or before the operation is published.
     ///
-    /// - Returns: the one that it replaces, to be released under no lock.
+    /// - Returns: the former context, to be released under no lock.
     final func setContext(_ context: OperationContext?) -> OperationContext? {
         if context == nil, extras?.context == nil { return nil }
         let extras = ensureExtras()

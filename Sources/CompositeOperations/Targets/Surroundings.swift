@@ -1,26 +1,25 @@
-// Surroundings.swift - what a block of an operation knows of where it runs: the default queue in force, and the slots
-// that are held for it.
+// Surroundings.swift - the surroundings of a block: the default queue in force, and the slots that are held for it.
 //
-// The default queue, and the slots of the block and of those who wait for it, are a task-local value, so that a task which
-// the block makes has them, too. A thread that waits may run others' blocks meanwhile, nested on its stack: these are none
-// of their business. So the value is bound for each block, also where there is none.
+// The default queue, and the slots of the block and of its waiters, are a task-local value, so that a task that the
+// block makes has them, too. A waiting thread may run blocks of other operations nested on its stack, which must not
+// see that value. So the value is bound for each block, to nil if there is none.
 //
-// The slots that are held on a thread's stack are that thread's (`HeldSlot.onThisThread`): by blocks that have not
-// returned, and by the callers of a sync operation, wherever they wait. None of these can go on before what runs above
-// it has returned: who asks for such a slot there would wait for ever.
+// The slots that are held on a thread's stack are stored per thread (`HeldSlot.onThisThread`). Their holders are blocks
+// that have not returned, and the callers of a sync operation, wherever they wait. No holder can go on before the code
+// above it has returned: a request for such a slot there would wait for ever.
 
 internal import Runs
 internal import Synchronization
 
 /// A slot that a queue has given to a block.
 struct HeldSlot: @unchecked Sendable {
-    // Unchecked: the queue looks at the ticket under its lock.
+    // Unchecked: the queue reads the ticket under its lock.
 
-    /// Names its queue, and does not hold it: where that is gone, nobody asks for a slot of it.
+    /// Identifies its queue, and does not hold it: once the queue is gone, no slot of it is requested.
     let ticket: COOperationQueue.Ticket
     /// How many blocks of the operation had begun before this one.
     let runs: Int32
-    /// The wait for a sync operation within it; nil: it is the block's own.
+    /// The wait for a sync operation within the slot; nil: the slot is the block's own.
     var wait: Wait?
 
     /// A wait for a sync operation.
@@ -28,13 +27,13 @@ struct HeldSlot: @unchecked Sendable {
         let isOver = Atomic(false)
     }
 
-    /// Whether it is one of a queue's, has not been given back, and who has it waits still. Under no lock.
+    /// Whether it is a slot of a queue, has not been given back, and its holder still waits. Under no lock.
     func isHeld(of queue: COOperationQueue) -> Bool {
         ticket.isOf(queue) && wait?.isOver.load(ordering: .acquiring) != true
             && queue.isHeld(ticket, since: runs)
     }
 
-    /// The identity of surroundings.
+    /// The identity of a slot.
     private struct Key: Hashable {
         let ticket: ObjectIdentifier
         let runs: Int32
@@ -42,7 +41,7 @@ struct HeldSlot: @unchecked Sendable {
 
     private var key: Key { Key(ticket: ObjectIdentifier(ticket), runs: runs) }
 
-    /// As the operation holds it, while its block is out.
+    /// A slot as its operation holds it, while the block is running.
     struct Reference {
         let ticket: Unmanaged<COOperationQueue.Ticket>
         let runs: Int32
@@ -65,10 +64,10 @@ struct HeldSlot: @unchecked Sendable {
         value.here?.assumingMemoryBound(to: Frame.self)
     }
 
-    /// The slots that are held on the stack of this thread, the innermost last. Each is there once: a block has its slot in one frame, and
-    /// callers bring those that are not there.
+    /// The slots that are held on the stack of this thread, the innermost last. Each is listed once: a block has its
+    /// slot in one frame, and callers add only those that are not listed yet.
     ///
-    /// - Complexity: O(these).
+    /// - Complexity: O(slots).
     static var onThisThread: [HeldSlot] {
         var found: [HeldSlot] = []
         var next = innermost
@@ -81,12 +80,12 @@ struct HeldSlot: @unchecked Sendable {
         return found
     }
 
-    /// Calls `body` with these held on the stack, beside those that are held below it.
+    /// Calls `body` with these held on the stack, in addition to those that are held below it.
     ///
     /// - Parameters:
-    ///   - callers: those on the stack of a sync operation's caller, and of the block that called.
-    ///   - own: the block's.
-    /// - Complexity: O(all of them).
+    ///   - callers: the slots on the stack of a sync operation's caller, and of the calling block.
+    ///   - own: the block's own slot.
+    /// - Complexity: O(all slots).
     fileprivate static func holding(_ callers: HeldSlots, _ own: Reference?, _ body: () -> Void) {
         if own == nil, callers.isEmpty { return body() }
         var known: Set<Key> = []
@@ -97,7 +96,7 @@ struct HeldSlot: @unchecked Sendable {
         }
     }
 
-    /// As above.
+    /// Same as above, for a block's own slot only.
     @inline(__always)
     fileprivate static func holding(_ own: Reference, _ body: () -> Void) {
         push(Frame(own: own, below: innermost), body)
@@ -119,12 +118,12 @@ struct HeldSlot: @unchecked Sendable {
 struct HeldSlots {
     /// On the stack of the calling thread.
     var onStack: [HeldSlot] = []
-    /// Of the block that calls, and of those who wait for it; also in a task of that block.
+    /// Of the calling block, and of its waiters; also in a task of that block.
     var ofBlock: [HeldSlot] = []
 
     static var here: HeldSlots { HeldSlots(onStack: HeldSlot.onThisThread, ofBlock: COQueues.slots) }
 
-    /// Notes that the block of a sync operation has these slots, for which their holder waits.
+    /// Records that the block of a sync operation has these slots, while their holder waits for it.
     mutating func waits() {
         if ofBlock.isEmpty { return }
         let wait = HeldSlot.Wait()
@@ -134,7 +133,7 @@ struct HeldSlots {
     /// The wait is over.
     func end() { ofBlock.first?.wait?.isOver.store(true, ordering: .releasing) }
 
-    /// Whether one of a queue is. Under no lock.
+    /// Whether a slot of a queue is among them. Under no lock.
     func contains(_ queue: COOperationQueue) -> Bool {
         (onStack + ofBlock).contains { $0.isHeld(of: queue) }
     }
@@ -142,15 +141,15 @@ struct HeldSlots {
     var isEmpty: Bool { onStack.isEmpty && ofBlock.isEmpty }
 }
 
-/// A block's knowledge of where it runs, bound while it is called.
+/// The surroundings of a block, bound while it is called.
 struct Surroundings {
     /// The default queue of that part of the program.
     var scope: COQueues.Scope?
-    /// The slots of those who wait for the block.
+    /// The slots of the block's waiters.
     var callers: [HeldSlot] = []
-    /// The block's own.
+    /// The block's own slot.
     var own: HeldSlot?
-    /// While somebody inspects: the number of the operation whose block it is; of a plain child, of its composite. 0: none.
+    /// While inspection is on: the number of the block's operation; for a plain child, that of its composite. 0: none.
     var block: UInt64 = 0
 
     var isEmpty: Bool { scope == nil && own == nil && callers.isEmpty && block == 0 }
@@ -158,21 +157,21 @@ struct Surroundings {
 }
 
 extension COQueues {
-    /// The surroundings of the block that runs here, or that made the task that does.
+    /// The surroundings of the block that runs here, or that made the task that runs here.
     @TaskLocal static var surroundings: Surroundings?
 
     /// The default queue of a part of the program.
     static var scoped: Scope? { surroundings?.scope }
-    /// The slots of the block that runs here, or has made the task that does, and of those who wait for it.
+    /// The slots of the block that runs here, or that made the task that runs here, and of its waiters.
     static var slots: [HeldSlot] { surroundings?.slots ?? [] }
 
     /// Calls a block of an operation.
     ///
     /// - Parameters:
     ///   - scope: where the operation was made.
-    ///   - callers: those of a sync operation's caller.
-    ///   - slot: its own.
-    ///   - operation: whose block it is.
+    ///   - callers: the slots of a sync operation's caller.
+    ///   - slot: the block's own.
+    ///   - operation: the operation whose block it is.
     static func calling(
         in scope: Scope?, _ callers: HeldSlots, _ slot: HeldSlot.Reference?, _ context: OperationContext?,
         of operation: AnyOperation, _ body: () -> Void
@@ -188,7 +187,7 @@ extension COQueues {
         if let context { context.run(bound) } else { bound() }
     }
 
-    /// Calls the block of an operation that has nothing but a slot.
+    /// Calls the block of an operation whose only surroundings are a slot.
     @inline(__always)
     static func calling(_ slot: HeldSlot.Reference, of operation: AnyOperation, _ body: () -> Void) {
         var surroundings = Surroundings(own: slot.slot)
@@ -196,12 +195,13 @@ extension COQueues {
         $surroundings.withValue(surroundings) { HeldSlot.holding(slot, body) }
     }
 
-    /// Calls `body`, which is no part of what runs here, but for the stack.
+    /// Calls `body`, which is unrelated to the code that runs here, except that it is on its stack.
     static func apart<Answer>(_ body: () -> Answer) -> Answer {
         haveSurroundings ? within(Surroundings(), body) : body()
     }
 
-    /// Calls the block of an operation, or of a plain child of one, which is no part of what runs here, but for the stack.
+    /// Calls the block of an operation, or of a plain child of one, which is unrelated to the code that runs here,
+    /// except that it is on its stack.
     static func apart<Answer>(of operation: Unmanaged<AnyOperation>, _ body: () -> Answer) -> Answer {
         guard haveSurroundings else { return body() }
         let number = operation._withUnsafeGuaranteedRef { $0.numberForDumps }

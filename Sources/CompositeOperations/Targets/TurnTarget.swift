@@ -12,7 +12,7 @@ extension ExecutionWork {
     }
 }
 
-/// The turn of an operation, as a job of a scheduler's: no allocation.
+/// The turn of an operation, as a job of a scheduler: no allocation.
 let turnOfOperation: JobFunction = { object, isCancelled in
     let operation = Unmanaged<AnyOperation>.fromOpaque(object).takeRetainedValue()
     if isCancelled { operation.turnIsRefused() } else { operation.turn() }
@@ -24,7 +24,7 @@ private let noticeOfOperation: JobFunction = { object, _ in
 }
 
 extension CompletionCounter {
-    /// Blocks, and runs meanwhile turns of `operation`, and of what is below it, that wait on the calling worker: the
+    /// Blocks, and meanwhile runs turns of `operation` and its descendants that are queued on the calling worker: the
     /// wait could not end without them.
     @available(*, noasync)
     func wait(runningTurnsOf operation: AnyOperation) {
@@ -32,7 +32,7 @@ extension CompletionCounter {
             Unmanaged<AnyOperation>.fromOpaque(object)._withUnsafeGuaranteedRef { $0.isPart(of: operation) }
         } orChildrenWhere: { children, child in
             PlainChildren.composite(of: children)._withUnsafeGuaranteedRef { composite in
-                // The child itself, which has become an operation by that.
+                // The awaited operation may be the child itself, which has become an operation by the wait.
                 let isIt = child.map { node in
                     composite.look { PlainNode(address: node).object === operation }
                 }
@@ -43,7 +43,7 @@ extension CompletionCounter {
 }
 
 extension AnyOperation {
-    /// To the built-in scheduler.
+    /// Sends a turn to the built-in scheduler.
     @inline(__always)
     static func sendTurnToShared(_ operation: Unmanaged<AnyOperation>, at priority: Scheduler.Priority) {
         if !Scheduler.submitToShared(job: operation.toOpaque(), priority: priority, turnOfOperation) {
@@ -51,7 +51,7 @@ extension AnyOperation {
         }
     }
 
-    /// The first notice, to the built-in scheduler. Under no lock.
+    /// Sends the first notice to the built-in scheduler. Under no lock.
     final func sendNoticeToShared(at priority: Scheduler.Priority) {
         let object = Unmanaged.passRetained(self).toOpaque()
         if !Scheduler.submitToShared(job: object, priority: priority, noticeOfOperation) {
@@ -59,7 +59,7 @@ extension AnyOperation {
         }
     }
 
-    /// To a target, with its priority where the target has any. Under no lock.
+    /// Sends a turn to a target, with its priority if the target supports priorities. Under no lock.
     final func sendTurn(to target: any ExecutionTarget, at priority: Scheduler.Priority) {
         switch target {
         case let lane as SerialLane:
@@ -74,7 +74,7 @@ extension AnyOperation {
         case let executor as ExecutorTarget:
             executor.submit(ExecutionWork(turnOf: self), priority.ofTasks)
         case let waiter as WaitingThread where !waiter.isInline:
-            // As such: the thread that waits finds it among its worker's own.
+            // As a turn: the waiting thread finds it in its own worker's deque.
             sendTurn(to: waiter.destination ?? Scheduler.shared, at: priority)
         default: target.submit(ExecutionWork(turnOf: self))
         }
@@ -82,7 +82,7 @@ extension AnyOperation {
 }
 
 extension COOperationQueue {
-    /// The queue that admits what is aimed at a target; nil: that one only runs.
+    /// The queue that admits operations aimed at a target; nil: the target only runs them.
     static func admitting(to target: (any ExecutionTarget)?) -> COOperationQueue? {
         target as? COOperationQueue
     }

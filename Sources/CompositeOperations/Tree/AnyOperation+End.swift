@@ -1,11 +1,11 @@
-// AnyOperation+End.swift - how an end is decided, goes up and down the tree, and is settled.
+// AnyOperation+End.swift - how an end is decided, propagates up and down the tree, and is settled.
 //
 // A decision (one step under the lock):
-//   1  the operation is decided; what it started is marked, downwards; nothing below starts any more;
-//   2  the composite around it hears of it: goes on, completes, or begins a round; if that decides it, step 2 again
-//      one level up;
-//   3  the attempts that ended are let go, inner before outer; what is quiescent and out of reach of a redo settles,
-//      inner before outer.
+//   1  the operation is decided; everything below it is marked, and starts nothing any more;
+//   2  the enclosing composite is notified: it goes on, completes, or begins a round; if that decides it, step 2
+//      repeats one level up;
+//   3  the attempts that ended are released, inner before outer; operations that are quiescent and out of reach of a
+//      redo settle, inner before outer.
 // All three are loops: neither depth nor the number of children costs stack.
 
 extension AnyOperation {
@@ -15,7 +15,7 @@ extension AnyOperation {
 
     /// Decides its outcome. Under the lock.
     ///
-    /// - Parameter number: the attempt that asks for it; nil: whoever holds the handle.
+    /// - Parameter number: the attempt that asks for it; nil: a holder of the handle.
     /// - Returns: false: refused.
     @discardableResult
     @inline(__always)
@@ -33,7 +33,7 @@ extension AnyOperation {
         return true
     }
 
-    /// Fails: its resolver is asked, if it has one. Under the lock.
+    /// Fails it, or asks its resolver, if it has one. Under the lock.
     @discardableResult
     final func fail(_ error: any Error, number: Int32? = nil, _ effects: inout Effects) -> Bool {
         guard canEnd(number) else { return false }
@@ -50,12 +50,12 @@ extension AnyOperation {
     /// - Parameter freed: the units that its attempt held.
     @inline(__always)
     final func carryUp(_ freed: Int32, _ effects: inout Effects) {
-        // An operation above that starts anew settles all that it drops: this one too, which then has no parent any more,
-        // unless it holds a unit, as the ones between do.
+        // An operation above that starts over settles everything that it drops. That includes this operation, which
+        // then has no parent any more, unless it holds a unit, as the operations in between do.
         let first = parentReference
         // Step 2.
         let top = Unmanaged.passUnretained(self).carryingUp(&effects)
-        // Step 3. Those above have ended a live attempt each.
+        // Step 3. Each operation above has ended a live attempt.
         var isWithinReach = top._withUnsafeGuaranteedRef {
             $0.machine.end != .finished && $0.machine.phase == .ending && !$0.isOutOfReach
         }
@@ -84,7 +84,7 @@ extension AnyOperation {
         }
     }
 
-    /// All that went on for this attempt ends with it. Under the lock.
+    /// Ends everything that went on for this attempt. Under the lock.
     @inline(__always)
     final func decided(_ effects: inout Effects) {
         if isAdmitted { effects.reconcile(self) }
@@ -112,7 +112,7 @@ extension AnyOperation {
         }
     }
 
-    /// Counts down, but settles nothing: the walk still goes on, and who began it settles after it.
+    /// Decrements `pending`, but settles nothing: the walk is still going on, and its caller settles afterwards.
     private final func letGoWhileMarked(_ count: Int32) {
         guard machine.letGo(count) else { return }
         var operation = parentReference
@@ -121,9 +121,9 @@ extension AnyOperation {
         }
     }
 
-    /// No composite around it can take its end back. Under the lock; it is decided.
+    /// Whether no enclosing composite can undo its end. Under the lock; the operation is decided.
     ///
-    /// - Complexity: O(1) amortised: what was found out is kept.
+    /// - Complexity: O(1) amortised: the result is kept.
     final var isOutOfReach: Bool {
         if isFinal || machine.end == .finished { return true }
         let own = Unmanaged.passUnretained(self)
@@ -143,11 +143,12 @@ extension AnyOperation {
         return true
     }
 
-    /// The composite around it, unless it was dropped.
+    /// The enclosing composite, unless this operation was dropped.
     @inline(__always)
     fileprivate final var reachingParent: Unmanaged<AnyOperation>? { isDropped ? nil : parentReference }
 
-    /// Settles what is quiescent, here and below, inner before outer. Under the lock; it is out of reach.
+    /// Settles the quiescent operations, here and below, inner before outer. Under the lock; this operation is out of
+    /// reach.
     ///
     /// - Complexity: O(registered descendants).
     final func settleSubtree(_ effects: inout Effects) {
@@ -167,9 +168,10 @@ extension AnyOperation {
         }
     }
 
-    /// Settles its children that are no composites.
+    /// Settles its children that are not composites.
     ///
-    /// - Returns: the first composite from there on that is to be settled before the others; nil: there is none.
+    /// - Returns: the first composite from there on that has to be settled before the other children; nil: there is
+    ///   none.
     private final func settleLeaves(
         from first: Int, _ effects: inout Effects
     ) -> (place: Int, operation: AnyOperation)? {
@@ -184,7 +186,7 @@ extension AnyOperation {
         }
     }
 
-    /// - Parameter among: of a child, its place, and its siblings.
+    /// - Parameter among: for a child, its place and its siblings.
     @inline(__always)
     private final func settleIfQuiescent(
         _ effects: inout Effects, _ among: (place: Int, siblings: ContiguousArray<AnyOperation>)? = nil
@@ -223,7 +225,7 @@ extension AnyOperation {
         effects.settled(self)
     }
 
-    /// Gives up what it held (I2, I3). On the thread that settled it, under no lock, and after its queue has looked at it.
+    /// Releases its holdings (I2, I3). On the settling thread, under no lock, and after its queue has examined it.
     final func releaseHoldings() {
         releaseBlock()
         if !keepsBlock, hasPlace { giveUpPlace() }
@@ -238,10 +240,10 @@ extension AnyOperation {
 }
 
 extension Unmanaged<AnyOperation> {
-    /// Tells the composites around an operation that it has been decided, as long as that decides them, too. Under the lock, which
-    /// keeps all of them.
+    /// Notifies the enclosing composites that an operation is decided, going up as long as that decides them, too.
+    /// Under the lock, which keeps all of them alive.
     ///
-    /// - Returns: the last one that is decided.
+    /// - Returns: the topmost operation that is decided.
     fileprivate func carryingUp(_ effects: inout Effects) -> Self {
         var top = self
         while let parent = top._withUnsafeGuaranteedRef({ $0.reachingParent }),
@@ -258,15 +260,15 @@ extension Unmanaged<AnyOperation> {
 // MARK: Cancel
 
 extension AnyOperation {
-    /// Cancels it: before its start, while it runs, is suspended, decides or waits.
+    /// Cancels it: before its start, or while it runs, is suspended, decides or waits.
     ///
-    /// When the call returns, it and everything below it read cancelled, and no block below starts any more; blocks
-    /// that run are awaited, and so is an asynchronous one whose task is on its way: that is a cancelled task. Handlers are
-    /// posted, not called.
+    /// When the call returns, the operation and everything below it read as cancelled, and no block of theirs starts
+    /// any more. Running blocks are awaited, and so is an asynchronous one whose task is on its way: that task is
+    /// cancelled. Handlers are posted, not called.
     ///
-    /// - Parameter reason: nil: that somebody asked for it; while a decision is open, what asks for the decision, so that
-    ///   the outcome tells a failure then, when there is one.
-    /// - Returns: false, and nothing was done, when its outcome is decided already.
+    /// - Parameter reason: nil: that it was requested; while a decision is open, the cause of the decision, so that the
+    ///   outcome is a failure if there was one.
+    /// - Returns: false, with no effect, when its outcome is decided already.
     /// - Complexity: O(registered descendants).
     @discardableResult
     public final func cancel(_ reason: CancelReason? = nil) -> Bool { cancel(reason, number: nil) }
@@ -287,7 +289,7 @@ extension AnyOperation {
         _ reason: CancelReason?, number: Int32? = nil, _ effects: inout Effects
     ) -> Bool {
         guard canEnd(number) else { return false }
-        // Before the end: a composite around it may begin another attempt at once.
+        // Before the end: an enclosing composite may begin another attempt at once.
         withComposition { $0.postNotice(to: self, &effects) }
         if reason == nil, machine.phase == .deciding {
             decideByCause(&effects)

@@ -3,10 +3,10 @@
 extension AnyOperation {
     /// Closes its gate: no block of it or below it starts, and no composite below completes, until ``resume(_:)``.
     ///
-    /// Blocks that run go on, and so does an asynchronous one whose task is on its way; their tokens see it, and they may
-    /// end.
+    /// Running blocks go on, and so does an asynchronous one whose task is on its way. Their tokens show the closed
+    /// gate, and they may end.
     ///
-    /// - Returns: false, and nothing was done, when its gate is closed already, or its outcome is decided.
+    /// - Returns: false, with no effect, when its gate is closed already, or its outcome is decided.
     /// - Complexity: O(registered descendants).
     @discardableResult
     public final func suspend() -> Bool { suspend(number: nil) }
@@ -22,9 +22,9 @@ extension AnyOperation {
         }
     }
 
-    /// Opens its gate: what became due behind it happens now, once each.
+    /// Opens its gate: everything that became due behind it happens now, once.
     ///
-    /// - Returns: false, and nothing was done, unless its own gate is closed.
+    /// - Returns: false, with no effect, unless its own gate is closed.
     /// - Complexity: O(registered descendants).
     @discardableResult
     public final func resume(_ mode: ResumeMode = .continue) -> Bool { resume(mode, number: nil) }
@@ -57,13 +57,13 @@ extension AnyOperation {
         }
     }
 
-    /// Whether who asks belongs to what runs now: a token by its attempt, a scope by its epoch, a handle always. Under
-    /// the lock: a redo between the question and what follows from it would be hit by an old one's call.
+    /// Whether the caller's token is still current: a token by its attempt, a scope by its epoch, a handle always.
+    /// Under the same lock as the change: otherwise a redo between check and change would be hit by a stale call.
     final func isCurrent(_ number: Int32?, _ epoch: Int32?) -> Bool {
         (number == nil || number == machine.attempt) && (epoch == nil || epoch == composition?.epoch)
     }
 
-    /// The calls that became due behind the gate. Under the lock.
+    /// Does what became due behind the gate. Under the lock.
     private final func gateHasOpened(_ effects: inout Effects) {
         switch machine.phase {
         case .queued: becameDue(&effects)
@@ -72,7 +72,7 @@ extension AnyOperation {
         }
     }
 
-    /// Tells queue, waiters and observers. Under the lock.
+    /// Notifies queue, waiters and observers. Under the lock.
     private final func gateHasMoved(_ effects: inout Effects) {
         if isAdmitted { effects.reconcile(self) }
         if let extras {
@@ -81,8 +81,8 @@ extension AnyOperation {
         }
     }
 
-    /// Calls `body` with it and with what is below it and behind no other closed gate, outer before inner. Under the
-    /// lock.
+    /// Calls `body` with the operation and with everything below it that is not behind another closed gate, outer
+    /// before inner. Under the lock.
     private final func forEachBelow(_ body: (AnyOperation) -> Void) {
         body(self)
         guard isComposite else { return }

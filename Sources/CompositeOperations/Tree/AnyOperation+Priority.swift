@@ -1,31 +1,32 @@
-// AnyOperation+Priority.swift - when its turns come, among others: where a priority comes from, and how it is raised.
+// AnyOperation+Priority.swift - when the turns of an operation come, relative to others: where a priority comes from, and
+// how it is raised.
 //
 // Invariants:
 //   I1  from its start, or its registration as a child, a priority only rises.
-//   I2  a turn is sent with the priority that its operation has when it is posted. Where that is raised while the turn is on
-//       its way, another one is sent: whichever comes first takes the post, and the other one is void (I4 of
-//       OperationMachine.swift). A refusal of one that is not the last is none.
-//   I3  below an awaited composite nothing has a lower priority than its waiters, also when it is registered later.
+//   I2  a turn is sent with the priority that its operation has when the turn is posted. If the priority is raised while
+//       the turn is on its way, another turn is sent: the first one to come takes the post, and the other one is void (I4
+//       of OperationMachine.swift). Only the refusal of the last turn counts.
+//   I3  below an awaited composite nothing has a lower priority than its waiters, even if it is registered later.
 
 internal import Runs
 public import Scheduling
 
 extension AnyOperation {
-    /// When its turns come, among the operations that wait. Its options decide, else the queue that it is added to, else its
-    /// composite, else the code that starts it.
+    /// When its turns come, relative to other waiting operations. Its options decide, else the queue that it is added to,
+    /// else its composite, else the code that starts it.
     ///
-    /// On a worker of a scheduler, code has the priority of the turn that runs, which is that of its operation or job but for
-    /// lanes and raised operations; elsewhere it has that of its task.
-    /// Before its start an operation has the priority of its options, else the default.
+    /// On a worker of a scheduler, code has the priority of the turn that runs, which is that of its operation or job,
+    /// except on lanes and in raised operations; elsewhere it has the priority of its task. Before its start an operation
+    /// has the priority of its options, else the default.
     ///
     /// A waiter of a higher priority raises it, together with its children, its dependencies and the steps before it, when
     /// the wait begins. Waiters are threads, tasks, the callers of sync operations, and operations that depend on this
     /// one and have been started.
     ///
-    /// Schedulers, serial lanes and ``COOperationQueue`` know priorities; ``ExecutorTarget`` gives them to its tasks, and raises
-    /// none. Dispatch queues and targets of your own ignore them. No running block is interrupted.
+    /// Schedulers, serial lanes and ``COOperationQueue`` support priorities; ``ExecutorTarget`` passes them to its tasks,
+    /// and raises none. Dispatch queues and targets of your own ignore them. No running block is interrupted.
     ///
-    /// - Complexity: O(1). A wait that raises something is O(the operations that it looks through).
+    /// - Complexity: O(1). A wait that raises something is O(the operations that it visits).
     public final var priority: Scheduler.Priority {
         look {
             if machine.phase == .ready, let wanted = extras?.options?.priority {
@@ -39,7 +40,7 @@ extension AnyOperation {
     @inline(__always)
     final var currentPriority: Scheduler.Priority { Scheduler.Priority(mark: priorityMark) ?? .default }
 
-    /// As low as its priority may be: before the start of a root nothing is decided. Under the lock.
+    /// The lowest priority that it may have: before the start of a root nothing is decided. Under the lock.
     @inline(__always)
     private final var leastPriority: Scheduler.Priority {
         let undecided: Scheduler.Priority = machine.phase == .ready && !isChild ? .background : .default
@@ -62,7 +63,7 @@ extension AnyOperation {
         return ofQueue ?? Scheduler.callersPriority
     }
 
-    /// - Parameter priority: unless it has been raised already.
+    /// - Parameter priority: used unless the operation has been raised already.
     private final func begin(with priority: Scheduler.Priority) {
         priorityMark = max(priority, Scheduler.Priority(mark: priorityMark) ?? priority).mark
     }
@@ -77,7 +78,7 @@ extension AnyOperation {
 
     @inline(never)
     private final func choosePriority(within composite: AnyOperation) {
-        // The composite's own queue has decided there.
+        // The composite's own queue has already decided for the composite.
         let queue = admission === composite.admission ? nil : admission
         let inherited = composite.currentPriority
         var priority = extras?.options?.priority ?? queue?.priority ?? inherited
@@ -88,7 +89,7 @@ extension AnyOperation {
         if priority != .default || priorityMark != 0 { begin(with: priority) }
     }
 
-    /// The highest priority of the waiters for it, or for a composite around it. Under the lock.
+    /// The highest priority of the waiters for it, or for an enclosing composite. Under the lock.
     private final var awaitedPriority: Scheduler.Priority? {
         var found: Scheduler.Priority?
         var operation: AnyOperation? = self
@@ -107,13 +108,13 @@ extension AnyOperation {
         leastPriority < priority || isComposite || (isChild && machine.phase == .ready)
     }
 
-    /// A waiter of this priority has come. Under no lock.
+    /// A waiter of this priority has arrived. Under no lock.
     final func raise(to priority: Scheduler.Priority) { Self.raise([self], to: priority) }
 
-    /// - Complexity: O(what is raised), and in trees where some have a lower priority than their composites
+    /// - Complexity: O(raised operations); in trees where some operations have a lower priority than their composites,
     ///   O(registered descendants).
     static func raise(_ operations: [AnyOperation], to priority: Scheduler.Priority) {
-        var next = operations  // and their dependencies: no length of a chain costs stack
+        var next = operations  // and their dependencies: a chain of any length costs no stack
         while let operation = next.popLast() {
             operation.change { effects in operation.raise(to: priority, &next, &effects) }
         }
@@ -127,7 +128,7 @@ extension AnyOperation {
 
     /// Under the lock.
     ///
-    /// - Parameter next: gets the operations of other trees that are to be raised, too.
+    /// - Parameter next: receives the operations of other trees that are to be raised, too.
     private final func raise(
         to priority: Scheduler.Priority, _ next: inout [AnyOperation], _ effects: inout Effects
     ) {
@@ -154,7 +155,7 @@ extension AnyOperation {
 
     /// Siblings that have to end before it begins, and have not been raised so far. Under the lock.
     ///
-    /// A composite around it has begun, and waits for none of its own siblings any more.
+    /// An enclosing composite has begun, and no longer waits for its own siblings.
     private final func goingBefore(_ priority: Scheduler.Priority) -> [AnyOperation] {
         guard machine.phase == .ready, priority != .background, let parent,
             let composition = parent.composition, treeHasLower || parent.currentPriority < priority
@@ -177,7 +178,7 @@ extension AnyOperation {
         if let task = extras.task { effects.add(.escalate(task.task, priority)) }
     }
 
-    /// Sends one turn more (I2). Under no lock.
+    /// Sends an additional turn (I2). Under no lock.
     final func sendTurnAgain(at priority: Scheduler.Priority) {
         sendTurnAgain(to: targetOfTurn, at: priority)
     }
@@ -192,7 +193,7 @@ extension AnyOperation {
         }
     }
 
-    /// A turn has come or is refused, of several that are on their way (I2). Under the lock.
+    /// One of several turns that are on their way (I2) has come or is refused. Under the lock.
     ///
     /// - Returns: false: it is the only one.
     final func oneOfMoreTurnsIsOver() -> Bool {
@@ -203,9 +204,9 @@ extension AnyOperation {
 }
 
 extension Composition {
-    /// The children before a place that the one there waits for, each once for each priority.
+    /// The children before a place that the child at that place waits for, each only once for each priority.
     ///
-    /// - Complexity: O(children between the places of this call and of those before it).
+    /// - Complexity: O(children between the places of this call and of earlier ones).
     func takeNotRaised(before place: Int, to priority: Scheduler.Priority) -> [AnyOperation] {
         if order.width == .max { return [] }
         let first = max(raisedToHigh, priority == .high ? 0 : raisedToDefault)
@@ -216,8 +217,8 @@ extension Composition {
 
     private func unfinishedOnes(in places: Range<Int>) -> [AnyOperation] {
         var found: [AnyOperation] = []
-        let children = children  // first of all: plain ones become operations, and change what follows
-        // So many have begun and not finished.
+        let children = children  // first of all: plain ones become operations, which changes the values below
+        // This many have begun and not finished.
         var inFlight = order.inFlight
         for index in places.reversed() {
             let hasBegun = index < order.current
@@ -231,7 +232,7 @@ extension Composition {
 }
 
 extension Scheduler.Priority {
-    /// As `AnyOperation.priorityMark`; nil for 0.
+    /// Decodes `AnyOperation.priorityMark`; nil for 0.
     @inline(__always)
     init?(mark: UInt8) {
         switch mark {
@@ -251,7 +252,7 @@ extension Scheduler.Priority {
         }
     }
 
-    /// For a task that is made; nil: as it would be without.
+    /// The priority for a new task; nil: as without a priority.
     var ofTasks: TaskPriority? {
         switch self {
         case .background: .background
@@ -266,7 +267,7 @@ extension Scheduler.Priority? {
 }
 
 extension Task<Void, Never> {
-    /// Raises its priority, in a piece of work of its own: that calls handlers of users.
+    /// Raises its priority, in a separate piece of work: that calls user handlers.
     func escalateElsewhere(to priority: Scheduler.Priority) {
         let priority = priority.ofTasks ?? .medium
         ExecutionWork.run(on: nil) { escalatePriority(to: priority) }

@@ -1,19 +1,19 @@
 // AnyOperation+Redo.swift - attempts after the first: rerun, awake, resolvers, and the pause before them.
 
 extension AnyOperation {
-    /// Does it again: a new attempt, after what runs now has left, and after a pause.
+    /// Reruns it: a new attempt, after the running blocks have returned, and after a pause.
     ///
-    /// The block is called again; a composite drops its children, and its block registers new ones. For a leaf while
-    /// it executes; for a composite also from its decision handler.
+    /// The block is called again; a composite drops its children, and its block registers new ones. Possible while the
+    /// operation executes; for a composite also from its decision handler.
     ///
     /// - Parameter pause: on the clock of its options.
-    /// - Returns: false, and nothing was done, in every other state.
+    /// - Returns: false, with no effect, in every other state.
     @discardableResult
     public final func rerun(after pause: Duration = .zero) -> Bool { rerun(after: pause, number: nil) }
 
     final func rerun(after pause: Duration, number: Int32?) -> Bool {
         change { effects in
-            // A leaf decides only while a fallback runs, and a limit is a limit.
+            // A leaf decides only while a fallback runs, and the limit of attempts is strict.
             guard isComposite || machine.phase != .deciding,
                 !isExhausted,
                 redo(
@@ -26,7 +26,7 @@ extension AnyOperation {
 
     /// Lets a resolver decide: another attempt, or its fallback.
     ///
-    /// - Returns: false, and nothing was done, unless it executes or decides.
+    /// - Returns: false, with no effect, unless it executes or decides.
     @discardableResult
     public final func resolve(using resolver: COOperationResolver) -> Bool {
         resolve(using: resolver, number: nil)
@@ -51,17 +51,18 @@ extension AnyOperation {
     /// A resolver of a composite has no attempt left. Under the lock.
     final var isExhausted: Bool { withComposition { $0.isExhausted } ?? false }
 
-    /// A new attempt. Under the lock.
+    /// Begins a new attempt. Under the lock.
     ///
-    /// - Parameter reason: why the one before is given up, for who is still at work on it; nil: it was its own doing.
+    /// - Parameter reason: why the previous attempt is abandoned, for code that is still working on it; nil: that
+    ///   attempt asked for it.
     final func redo(
         _ how: OperationMachine.Redo, after pause: Duration, clock: (any Clock<Duration>)? = nil,
         number: Int32? = nil, telling reason: CancelReason? = nil, _ effects: inout Effects
     ) -> Bool {
         var how = how
         if how == .awake {
-            // There is nothing to go on with unless the block registers everything: if it is out, that turns out when it
-            // returns (`proceed`).
+            // There is nothing to go on with unless the block registers everything. If it is running, that is known
+            // when it returns (`proceed`).
             guard machine.phase == .deciding, withComposition({ !$0.hasThrown }) ?? false else {
                 return false
             }
@@ -91,7 +92,7 @@ extension AnyOperation {
         }
     }
 
-    /// Begins the next attempt, unless something is still to be waited for. Under the lock.
+    /// Begins the next attempt, unless it still has to wait. Under the lock.
     ///
     /// - Parameter isCounted: its parent still counts it, from before it became quiescent.
     /// - Returns: whether it executes, so that its parent counts it.
@@ -113,13 +114,14 @@ extension AnyOperation {
         }
     }
 
-    /// Lets a resolver decide. Under the lock; it executes, or is a composite that decides, and what is below a
-    /// composite is marked.
+    /// Lets a resolver decide. Under the lock; the operation executes, or is a composite that decides. Everything below
+    /// a composite is marked.
     ///
     /// - Parameters:
-    ///   - cause: nil: somebody has asked for it.
+    ///   - cause: nil: a call has asked for it.
     ///   - isOwnWish: the attempt itself has asked for it, or has failed.
-    /// - Returns: false: nothing is done again, and nobody is to be asked; the caller ends it, by cause.
+    /// - Returns: false: nothing is redone, and there is no user code to ask; the caller ends the operation, by its
+    ///   cause.
     final func resolve(
         _ resolver: COOperationResolver, _ cause: Cause?, isOwnWish: Bool, _ effects: inout Effects
     ) -> Bool {
@@ -137,7 +139,7 @@ extension AnyOperation {
         observe(&effects)
         let number = machine.attempt
         let cause = cause ?? Cause(index: nil, child: nil, outcome: .cancelled(CancelReason()))
-        composition?.holds += 1  // beside the handler's, which returns before
+        composition?.holds += 1  // in addition to the handler's, which returns first
         post(&effects, .ofOperation { operation in operation.ask(resolver, cause, number) })
         return true
     }
@@ -152,17 +154,17 @@ extension AnyOperation {
             return true
         }
         var reason = extras?.isOwnWish == false ? CancelReason() : nil
-        if case .cancelled(let why)? = extras?.pendingCause?.outcome { reason = why }  // its time was over
+        if case .cancelled(let why)? = extras?.pendingCause?.outcome { reason = why }  // its timeout expired
         return redo(.rerun, after: pause, clock: resolver.clock, telling: reason, &effects)
     }
 
-    /// Calls what the user gave to the resolver: as a notice, under no lock.
+    /// Calls the closures that the user gave to the resolver: as a notice, under no lock.
     private final func ask(_ resolver: COOperationResolver, _ cause: Cause, _ number: Int32) {
         let isWanted = resolver.retryIf?(cause) ?? true
         let pause = isWanted ? resolver.backoff.pause(after: Int(number)) : .zero
         change { effects in
             guard machine.phase == .deciding, machine.attempt == number else { return }
-            // A handler may have used another resolver meanwhile, which had no attempt left: a limit is a limit.
+            // A handler may have used another resolver meanwhile, which had no attempt left: the limit is strict.
             if isExhausted { return giveUpHold(&effects) }
             composition?.holds -= 1
             let isGoingOn =
@@ -171,13 +173,13 @@ extension AnyOperation {
         }
     }
 
-    /// No attempt is left, or none is wanted. Under the lock; it decides.
+    /// No attempt is left, or none is wanted. Under the lock; the operation is deciding.
     ///
     /// - Returns: as ``resolve(_:_:_:)``.
     private final func exhaust(_ resolver: COOperationResolver, _ effects: inout Effects) -> Bool {
         composition?.isExhausted = true
         let extras = ensureExtras()
-        // Once: a composite around it may have it done again.
+        // Once: an enclosing composite may have the operation redone.
         guard let fallback = resolver.fallback, !extras.hasFallenBack else { return false }
         extras.hasFallenBack = true
         observe(&effects)
@@ -192,7 +194,7 @@ extension AnyOperation {
         return true
     }
 
-    /// The handler that was asked has not decided: that is a decision, too.
+    /// The handler has made no decision, which is a decision, too.
     final func decisionIsOver(_ number: Int32) {
         change { effects in
             if machine.phase == .deciding, machine.attempt == number { giveUpHold(&effects) }
@@ -208,7 +210,7 @@ extension AnyOperation {
         decideByCause(&effects)
     }
 
-    /// The outcome that the causes give. Under the lock.
+    /// Ends it with the outcome that follows from the causes. Under the lock.
     final func decideByCause(_ effects: inout Effects) {
         let bad = badEndByCause
         end(bad.isFailure ? .failed : .cancelled, bad, &effects)

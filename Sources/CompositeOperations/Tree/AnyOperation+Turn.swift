@@ -2,7 +2,7 @@
 //
 //   start -> becameDue -> (queue) -> sendTurn -> target -> turn -> execute -> returned
 //
-// A block begins in `turn` only, and at most once for each `post` (I4 of OperationMachine.swift). Whoever makes an
+// A block begins in `turn` only, and at most once for each `post` (I4 of OperationMachine.swift). Code that makes an
 // operation due, by a start, an open gate, a free slot, the end of a dependency or of a pause, calls `becameDue`.
 
 internal import CInspection
@@ -10,13 +10,13 @@ internal import Runs
 internal import Scheduling
 
 extension AnyOperation {
-    /// Starts it, unless something is in the way. Under no lock.
+    /// Starts it, unless that is refused. Under no lock.
     ///
     /// - Parameters:
     ///   - bringsBlock: `prepare` sets the block.
     ///   - queue: it is added to that queue, which may refuse it.
-    ///   - prepare: called under the lock if it is started: so that of two threads, the one that starts it sets the
-    ///     block, too.
+    ///   - prepare: called under the lock if the operation is started, so that of two threads, the one that starts it
+    ///     also sets the block.
     final func startIfReady(
         bringsBlock: Bool = false, addedTo queue: COOperationQueue? = nil, _ prepare: () -> Void = {}
     ) -> Bool {
@@ -44,7 +44,7 @@ extension AnyOperation {
         return hasStarted
     }
 
-    /// As ``startNew()``, with closures for its end.
+    /// Like ``startNew()``, with closures for its end.
     @usableFromInline
     final func startNew(
         completion: (@Sendable () -> Void)?, cancellation: (@Sendable () -> Void)?,
@@ -54,9 +54,10 @@ extension AnyOperation {
         startNew()
     }
 
-    /// Sets the closures for its end, where it is given some. Under the lock, or before anybody else knows it; it is ready.
+    /// Sets those closures for its end that are given. Under the lock, or before the operation is published; it is
+    /// ready.
     ///
-    /// - Returns: what they replace.
+    /// - Returns: the closures that are replaced.
     final func set(
         completion: (@Sendable () -> Void)?, cancellation: (@Sendable () -> Void)?,
         failure: (@Sendable (any Error) -> Void)?
@@ -70,7 +71,7 @@ extension AnyOperation {
         return former
     }
 
-    /// Starts it, with a block, when nobody else knows it yet: what else there is of it is the caller's, and needs no lock.
+    /// Starts an unpublished operation that has a block. Only the caller can access it, so no lock is needed.
     final func startNew() {
         guard extras == nil else {
             start()
@@ -80,7 +81,7 @@ extension AnyOperation {
         precondition(hasStarted)
         keep()
         choosePriority()
-        // From `keepForDumps` on others know it, too.
+        // `keepForDumps` publishes it.
         if let queue = admissionReference {
             keepForDumps()
             queue.takeUnretainedValue().reconcile(self)
@@ -94,7 +95,7 @@ extension AnyOperation {
     /// Under the lock.
     private final func refusalOfStart(_ bringsBlock: Bool) -> String? {
         if isChild { return "start() of a child: its composite starts it" }
-        // The block of one that is not ready is read by its own thread alone (I3).
+        // If it is not ready, only the thread that executes it may read the block (I3).
         guard machine.phase == .ready else { return "start(), but it has been started, or has ended" }
         return bringsBlock || hasBlock ? nil : "start() without a block"
     }
@@ -128,13 +129,13 @@ extension AnyOperation {
     /// From now on the runtime holds it (I5). Under the lock.
     final func keep() { if !isHeld, !isChild { hold() } }
 
-    /// Until it is settled. Under the lock.
+    /// Holds it until it is settled. Under the lock.
     final func hold() {
         isHeld = true
         _ = Unmanaged.passRetained(self)
     }
 
-    /// Notes that it is begun, by its start or by its composite: its time runs. Under the lock.
+    /// Records that it has begun, by its start or through its composite: its time limits run. Under the lock.
     @inline(__always)
     final func began(_ effects: inout Effects) { if extras != nil { beganTimed(&effects) } }
 
@@ -161,10 +162,10 @@ extension AnyOperation {
 
     /// Sends its turn to the target. Under no lock.
     ///
-    /// - Parameter priority: its own, when the turn was posted.
+    /// - Parameter priority: its priority when the turn was posted.
     final func sendTurn(at priority: Scheduler.Priority) { Self.sendTurn(.passRetained(self), at: priority) }
 
-    /// - Parameter operation: with a reference, which goes on.
+    /// - Parameter operation: with a reference, which is passed on.
     @inline(__always)
     static func sendTurn(_ operation: Unmanaged<AnyOperation>, at priority: Scheduler.Priority) {
         let target = operation._withUnsafeGuaranteedRef { $0.targetOfTurn }
@@ -175,10 +176,10 @@ extension AnyOperation {
         }
     }
 
-    /// The target will not run it: it was shut down.
+    /// The target will not run it, as it was shut down.
     ///
-    /// A piece of work of its own: what becomes due by this end may be refused in its turn, and what by that, and all
-    /// of them would be on one stack.
+    /// Done in a separate piece of work: operations that become due by this end may be refused in turn, and so on, and
+    /// all of this would nest on one stack.
     final func turnIsRefused() {
         ExecutionWork.run(on: nil) { [self] in
             change { effects in
@@ -189,7 +190,7 @@ extension AnyOperation {
         }
     }
 
-    /// Its turn has come: on the target's thread, as a piece of work of its own.
+    /// Its turn has come: on the target's thread, as a separate piece of work.
     final func turn() {
         let bits = lock()
         guard extras == nil, gateIsOpen, queueIsOpen else { return turn(holding: bits) }
@@ -212,9 +213,9 @@ extension AnyOperation {
         }
     }
 
-    /// As ``turn()``, for any operation.
+    /// Like ``turn()``, for any operation.
     ///
-    /// - Parameter bits: of ``lock()``.
+    /// - Parameter bits: the result of ``lock()``.
     @inline(never)
     private final func turn(holding bits: UInt) {
         var effects = Effects()
@@ -227,7 +228,7 @@ extension AnyOperation {
             if wasQuiescent { holdParent() }
             withComposition { $0.isRegistering = true }
             if let extras {
-                extras.isTaskCancelled = false  // that of the attempt before was
+                extras.isTaskCancelled = false  // the flag was the previous attempt's
                 armAttemptTimeout(&effects)
                 if let cause = extras.pendingCause {
                     effects.add(.giveUp([cause], nil))
@@ -247,14 +248,14 @@ extension AnyOperation {
         COQueues.calling(in: scope, callers, slot, context, of: self) { call(number) }
     }
 
-    /// The slot of its block, which begins, and for which it keeps that. Under the lock.
+    /// The slot that it keeps for its block, which begins. Under the lock.
     @inline(__always)
     private final var slotOfBlock: HeldSlot.Reference? {
         guard let ticket else { return nil }
         return HeldSlot.Reference(ticket: ticket, runs: machine.runs - 1)
     }
 
-    /// As `execute`, where somebody may wait below this on the stack, of whom it must not know.
+    /// Like `execute`, where a waiter may be below this on the stack, whose surroundings it must not see.
     @inline(never)
     private final func executeApart(_ number: Int32) {
         COQueues.apart(of: .passUnretained(self)) { call(number) }
@@ -273,11 +274,11 @@ extension AnyOperation {
         BlocksOnStack.with(self) { execute(number) }
     }
 
-    /// A block has returned, which says nothing of its attempt: that ends by a call.
+    /// A block has returned. That does not end its attempt, which ends by a call.
     @inline(__always)
     final func returned() { change { effects in left(&effects) } }
 
-    /// A block has thrown. Not inlined: its room on the stack is made at run time.
+    /// A block has thrown. Not inlined: its stack space is allocated at run time.
     @inline(never)
     final func threw(_ error: any Error, _ number: Int32) {
         change { effects in
@@ -292,17 +293,18 @@ extension AnyOperation {
             } else if !fail(error, number: number, &effects), machine.isDecided,
                 machine.attempt == number, machine.end != .cancelled
             {
-                // One that was cancelled, or given up for another attempt, may well throw.
+                // A block that was cancelled, or whose attempt was abandoned, may well throw.
                 tell("threw, but it had ended", error, &effects)
             }
             left(&effects)
         }
     }
 
-    /// The block of a leaf without extras has returned, and that finishes it: end, way up and settling in one step, unless it
-    /// completes its composite. Under the lock; the caller tells its queue, and calls `releaseHoldings`.
+    /// The block of a leaf without extras has returned, and that finishes the leaf: end, propagation upwards and
+    /// settling in one step, unless it completes its composite. Under the lock; the caller notifies its queue, and
+    /// calls `releaseHoldings`.
     ///
-    /// - Parameter store: stores the value, before anybody could look at it.
+    /// - Parameter store: stores the value, before it can be read.
     /// - Returns: false: nothing was done.
     @inline(__always)
     final func leaveFinished(_ number: Int32, _ effects: inout Effects, _ store: () -> Void) -> Bool {
@@ -327,7 +329,7 @@ extension AnyOperation {
         }
     }
 
-    /// A block is not out any more. Under the lock.
+    /// A block is no longer running. Under the lock.
     @inline(__always)
     final func left(_ effects: inout Effects) {
         machine.leave()
@@ -340,7 +342,7 @@ extension AnyOperation {
 // MARK: Pending
 
 extension AnyOperation {
-    /// Holds the composite around it: neither of them is quiescent any more. Under the lock.
+    /// Holds the enclosing composite: neither of the two is quiescent any more. Under the lock.
     @inline(__always)
     final func holdParent() {
         var operation = parentReference
@@ -349,7 +351,7 @@ extension AnyOperation {
         }
     }
 
-    /// Lets units of `pending` go, and does what was waiting for quiescence: here, and above. Under the lock.
+    /// Releases units of `pending`, and does what was waiting for quiescence, here and above. Under the lock.
     @inline(__always)
     final func letGo(_ count: Int32, isWithinReach: Bool = false, _ effects: inout Effects) {
         if machine.letGo(count) { becameQuiescent(isWithinReach: isWithinReach, &effects) }
@@ -357,10 +359,10 @@ extension AnyOperation {
 
     /// Handles the quiescence of an operation that its parent has counted.
     ///
-    /// - Parameter isWithinReach: it is known that a composite around it can take its end back.
+    /// - Parameter isWithinReach: an enclosing composite is known to be able to undo its end.
     @inline(__always)
     final func becameQuiescent(isWithinReach: Bool, _ effects: inout Effects) {
-        if !isComposite, machine.phase == .ending, machine.end == .finished {  // most are
+        if !isComposite, machine.phase == .ending, machine.end == .finished {  // the common case
             let parent = parentReference
             settle(&effects)
             parent?._withUnsafeGuaranteedRef { parent in
@@ -387,9 +389,9 @@ extension AnyOperation {
 
     /// Does what waited for its quiescence. Under the lock.
     ///
-    /// - Parameter isWithinReach: in and out: a composite above can take the end of this one back, or of one below.
-    ///   Then it can take back those between, too: it is looked for once on the way up.
-    /// - Returns: whether a new attempt has begun, to which its parent's unit belongs now.
+    /// - Parameter isWithinReach: in and out: a composite above can undo the end of this operation, or of one below.
+    ///   Then it can also undo the ends in between: it is searched for once on the way up.
+    /// - Returns: whether a new attempt has begun, which now owns its parent's unit.
     final func quiesce(_ isWithinReach: inout Bool, _ effects: inout Effects) -> Bool {
         switch machine.phase {
         case .ending:

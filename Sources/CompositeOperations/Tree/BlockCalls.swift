@@ -1,15 +1,15 @@
 // BlockCalls.swift - how the block of a plain child is called: by its address and its context, with the value written into
 // the node (CBlockCalls.h).
 //
-// That a closure whose result is of a generic type is called so, is how the compiler does it, and no promise. So it is tried
-// once, with values and errors of some kinds. Where it fails, every child has an object.
+// The compiler calls a closure whose result is of a generic type this way, but does not guarantee it. So it is tried
+// once, with values and errors of some kinds. If that fails, every child has an object.
 
 internal import CBlockCalls
 
-/// Calls of closures of which only the address is known.
+/// Calls of closures that are known only by address.
 @usableFromInline
 enum BlockCalls {
-    /// A closure as a node has it: the code, and what it holds.
+    /// A closure as stored in a node: code and context.
     @usableFromInline
     struct Value<V> {
         @usableFromInline let call: @Sendable () throws -> V
@@ -37,14 +37,14 @@ enum BlockCalls {
 
     static func words<Block>(of block: Block) -> Words { unsafeBitCast(block, to: Words.self) }
 
-    /// Whether plain children may be.
+    /// Whether plain children are possible.
     static let areRight: Bool = {
         guard PlainNode.isAsExpected, Trial.succeeds() else { return false }
         if BlocksOnStack.areKnown || COQueues.haveSurroundings { callApart() }
         return true
     }()
 
-    /// From now on somebody may have to know what surrounds a block.
+    /// From now on the surroundings of a block may matter.
     static func callApart() { block_calls_apart(callPlainChild) }
 
     /// The functions that call children.
@@ -54,13 +54,13 @@ enum BlockCalls {
 
     /// Calls the block of a child.
     ///
-    /// - Returns: nil: its value is there; else the error, with a reference.
+    /// - Returns: nil: its value is stored; else the error, with a reference.
     @inline(__always)
     static func call(_ node: PlainNode) -> UnsafeMutableRawPointer? {
         block_calls_in_node(node.address.assumingMemoryBound(to: block_calls_node.self))
     }
 
-    /// The error of a word, whose reference it takes over.
+    /// The error in a word. Takes over its reference.
     static func error(of word: UnsafeMutableRawPointer) -> any Error {
         var word = word
         return withUnsafeMutablePointer(to: &word) { word in
@@ -68,7 +68,7 @@ enum BlockCalls {
         }
     }
 
-    /// Gives up what a block holds.
+    /// Releases what a block holds.
     static var release: @convention(c) (UnsafeMutableRawPointer?) -> Void { block_calls_release() }
 
     // MARK: The trial
@@ -89,7 +89,7 @@ enum BlockCalls {
                 && gives(Pair(first: 1, second: 2)) && fails() && takes() && counts()
         }
 
-        /// Under no optimisation, as the compiler could otherwise see through it.
+        /// Not optimised: otherwise the compiler could see through it.
         @inline(never)
         @_optimize(none)
         private static func gives<V: Equatable>(_ value: V) -> Bool {

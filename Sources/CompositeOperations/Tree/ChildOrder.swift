@@ -6,14 +6,15 @@
 // Invariants:
 //   I1  at most `width` children are in flight. A cascade is the order of width 1: it starts child k + 1 only after
 //       child k has finished.
-//   I2  each child is started at most once per attempt, in the order of registration, and never a finished one.
+//   I2  each child is started at most once per attempt, in the order of registration; a finished child is never
+//       started.
 
 /// The order in which children are started.
 package struct ChildOrder: Sendable {
     /// How many children may be in flight.
     package let width: Int
     package private(set) var inFlight = 0
-    /// The first one that has not been looked at in this attempt.
+    /// The first child that has not been considered in this attempt.
     package private(set) var current = 0
 
     /// - Parameter width: nil: all.
@@ -43,7 +44,7 @@ package struct ChildOrder: Sendable {
     @inline(__always)
     package mutating func finished(_ child: Int) { if child < current { inFlight -= 1 } }
 
-    /// Children that were looked at by somebody else until now.
+    /// Takes over children that were started elsewhere until now.
     package mutating func join(current: Int, inFlight: Int) {
         (self.current, self.inFlight) = (current, inFlight)
     }

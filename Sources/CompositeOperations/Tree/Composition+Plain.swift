@@ -1,53 +1,53 @@
 // Composition+Plain.swift - children without objects: when a composite has them, and how they become operations.
 //
-// Most children are a block and nothing else. They need none of what an operation has: their states are CScheduler's
-// (children.c), under no lock. As soon as anything else is wanted of one of them, the composite takes them all, in one step
-// under the tree's lock, and from then on they are operations like any other.
+// Most children are a block and nothing else, and need nothing that an operation has: CScheduler keeps their states
+// (children.c), under no lock. As soon as anything else is required of one of them, the composite takes them all, in one
+// step under the tree's lock, and from then on they are operations like any other.
 //
 // Invariants:
-//   I1  a composite has plain children only while nothing but they could decide about them: it executes, in the tree no
-//       gate above it is closed, its priority is the default, and it has neither queue nor a limit to how many may run.
-//       Other children come after them: from the first one on, there are no more plain ones. Whoever changes one of
-//       these, or looks at `children`, takes them first, under the same lock, unless all of them have finished
-//       (`isOver`): then nothing is decided about them any more, and they stay plain to the end.
-//   I2  so no composite ends, is suspended, or begins anew with children that are plain, but by finishing with them, or when
-//       they are over.
-//   I3  as long as they are plain, `unfinished` counts all of them as one. With the answer to `finished`, or at the close, it
-//       is counted off.
-//   I4  the composite holds the store until it settles, or has taken them and its block has returned. The registering thread
-//       uses the store without a reference as long as its block is out. The store holds the tree's domain, so that what has
-//       finished can be asked for under its lock; the composite it holds only from a taking until nobody is inside any more:
-//       before, that one cannot end (I2).
-//   I5  a node has an object when it was taken, or had finished and was asked for. The node holds it, so that all handles
-//       of a child know one operation.
+//   I1  a composite has plain children only while nothing else can affect them: the composite executes, no gate above it in
+//       the tree is closed, its priority is the default, and it has neither a queue nor a limit to how many may run.
+//       Children of other kinds come after them: from the first of those on, no plain ones are added. Code that changes one
+//       of these conditions, or reads `children`, takes the plain children first, under the same lock, unless all of them
+//       have finished (`isOver`): then nothing affects them any more, and they stay plain to the end.
+//   I2  so no composite with plain children ends, is suspended or starts over, except by finishing with them, or when they
+//       are over.
+//   I3  as long as they are plain, `unfinished` counts all of them as one. That one is subtracted in the call of
+//       `finished`, or at the close.
+//   I4  the composite holds the store until it settles, or until it has taken the children and its block has returned. The
+//       registering thread uses the store without a reference while its block is running. The store holds the tree's
+//       domain, so that finished children can be queried under its lock. It holds the composite only from a taking until no
+//       thread is inside any more: before the taking, the composite cannot end (I2).
+//   I5  a node has an object if it was taken, or had finished and was queried. The node holds the object, so that all
+//       handles of a child refer to one operation.
 
 internal import Runs
 internal import Scheduling
 internal import Synchronization
 
-/// The plain children, as their composition knows them.
+/// A composition's record of its plain children.
 ///
-/// Not copyable: what is under the lock is asked for while the thread that settled the composite gives up the rest under
-/// none, and a copy would have to retain that.
+/// Not copyable: the fields under the lock are read while the settling thread releases the other fields under none, and a
+/// copy would have to retain these.
 struct PlainPart: ~Copyable {
-    /// They are plain. Under the lock. With a reference, which the composition gives up.
+    /// The store, while the children are plain. Under the lock. With a reference, which the composition releases.
     fileprivate var reference: Unmanaged<PlainChildren>?
-    /// How many they are, as soon as others come after them. Under the lock.
+    /// How many plain children there are, once others come after them. Under the lock.
     var count = 0
     /// The stores that were taken, the current one last: to be released under no lock.
     var taken: [PlainChildren] = []
-    /// Stands for each child that had finished when they were taken, and that nobody has asked for.
+    /// Stands for each child that had finished when they were taken, and has not been queried since.
     var stub: AnyOperation?
-    /// The store with which the composite has finished: likewise, on the thread that settled it.
+    /// The store with which the composite has finished: to be released likewise, on the settling thread.
     var last: PlainChildren?
 
-    // Of the thread on which the registration block is out.
+    // Used only by the thread that is executing the registration block.
     /// Where the task-local values of that block are.
     var values: BoundValues.Place?
-    /// There can be none in this epoch.
+    /// There can be no plain children in this epoch.
     var isRefused = false
 
-    /// They are plain. Under the lock.
+    /// The store, while the children are plain. Under the lock.
     @inline(__always)
     var store: PlainChildren? {
         get { reference?.takeUnretainedValue() }
@@ -63,11 +63,11 @@ struct PlainPart: ~Copyable {
         reference?.toOpaque() == Unmanaged.passUnretained(children).toOpaque()
     }
 
-    /// Whether there are some. Under the lock.
+    /// Whether there are plain children. Under the lock.
     @inline(__always)
     var areThere: Bool { reference != nil }
 
-    /// Whether some of them may not have finished. Under the lock.
+    /// Whether there are plain children that may not have finished. Under the lock.
     @inline(__always)
     var areLeft: Bool { reference?._withUnsafeGuaranteedRef { !$0.isOver } ?? false }
 }
@@ -96,7 +96,7 @@ extension Composition {
         return givesItsPlace ? nil : PlainPlace(children: children, node: PlainNode(address: node))
     }
 
-    /// Likewise, for some of them next to each other.
+    /// Likewise, for several adjacent children.
     func appendPlain(count: Int, epoch: Int32) -> PlainPlace? {
         let thread = registrar.load(ordering: .relaxed)
         guard let children = UnsafeMutableRawPointer(bitPattern: registering.load(ordering: .relaxed)) else {
@@ -110,7 +110,7 @@ extension Composition {
         return PlainPlace(children: children, node: PlainNode(address: node))
     }
 
-    /// Whether a child that is made here has a target that it was not given, or a context. On the registering thread.
+    /// Whether a child that is made here inherits a target, or has a context. On the registering thread.
     @inline(__always)
     private var givesItsPlace: Bool {
         COQueues.oneIsInForce || (plain.values?.isEmpty != true && COQueues.giveContextHere)
@@ -145,7 +145,7 @@ extension Composition {
         return PlainPlace(children: children, node: PlainNode(address: node))
     }
 
-    /// No plain child is left, which the composite knows now. Under the lock.
+    /// Records that all plain children have finished. Under the lock.
     fileprivate func plainAreOver(_ store: PlainChildren) {
         store.isOver = true
         unfinished -= 1
@@ -153,7 +153,7 @@ extension Composition {
 
     /// The registration is over. Under the lock.
     ///
-    /// - Returns: steps that are to be begun.
+    /// - Returns: steps that are to be started.
     func closePlain() -> PlainChildren? {
         guard let store = plain.store else { return nil }
         if store.close() {
@@ -163,7 +163,7 @@ extension Composition {
         return isCascade ? store : nil
     }
 
-    /// A child that is none comes after the plain ones: from here on there are no more of them. Under the lock.
+    /// A child of another kind comes after the plain ones: from here on, no plain ones are added. Under the lock.
     @inline(never)
     func sealPlain() {
         guard let store = plain.store, plain.count == 0 else { return }
@@ -180,7 +180,7 @@ extension Composition {
 
     // MARK: Taking
 
-    /// Plain children become operations. Under the lock.
+    /// Turns the plain children into operations. Under the lock.
     @inline(never)
     func takePlain() {
         guard let store = plain.store else { return }
@@ -222,7 +222,7 @@ extension Composition {
         }
         let count = operations.count
         operations += others
-        if wereOver { return }  // then the order is about those after them, by their places among all
+        if wereOver { return }  // then the order concerns the children after them, by their places among all
         if !isCascade {
             order.join(current: operations.count, inFlight: unfinished - unfinishedOthers + inFlight)
         } else {
@@ -256,7 +256,7 @@ extension Composition {
         return operations
     }
 
-    /// Whether an operation is the child at a place where only a stub is. Under the lock.
+    /// Whether an operation is the child at a place that has only the stub. Under the lock.
     func isStub(_ index: Int, for operation: AnyOperation) -> Bool {
         guard let stub = plain.stub, operations[index] === stub, let store = plain.taken.last else {
             return false
@@ -264,7 +264,7 @@ extension Composition {
         return PlainNode(address: store.node(at: index)).object === operation
     }
 
-    /// A new epoch begins: what is over goes, without having been taken. Under the lock.
+    /// A new epoch begins: plain children that are over are dropped, without being taken. Under the lock.
     ///
     /// - Returns: to be released under no lock.
     func dropPlain() -> PlainChildren? {
@@ -277,12 +277,12 @@ extension Composition {
     /// The composite is settled. Under the lock.
     func giveUpPlain() {
         guard let reference = plain.reference else { return }
-        plain.last = reference.takeRetainedValue()  // none was there
+        plain.last = reference.takeRetainedValue()  // `last` was nil
         plain.reference = nil
         plain.count = 0
     }
 
-    /// Stores that are of no use any more: of epochs before this one. Under the lock, to be released under none.
+    /// Takes out the stores of earlier epochs, which are no longer needed. Under the lock; to be released under none.
     func takeUpTaken() -> [PlainChildren] {
         if plain.taken.isEmpty { return [] }
         if plain.taken.last?.epoch == epoch {
@@ -313,14 +313,14 @@ extension Composition {
 }
 
 extension [PlainChildren] {
-    /// Gives up the contexts that the blocks of the taken children share. Under no lock.
+    /// Releases the contexts that the blocks of the taken children share. Under no lock.
     func giveUpBlocks() { for children in self { children.giveUpBlocks() } }
 }
 
-/// Room for a plain child, which the registering thread is to fill. Valid while its block is out.
+/// Room for a plain child, to be filled by the registering thread. Valid while its block is running.
 @usableFromInline
 struct PlainPlace {
-    /// Of which the code of whoever registers knows nothing but its address.
+    /// The registering code knows only this address.
     @usableFromInline let children: UnsafeMutableRawPointer
     @usableFromInline let node: PlainNode
 
@@ -335,7 +335,7 @@ struct PlainPlace {
     @usableFromInline
     func send() -> Bool { PlainNodes.send(node.address, of: children) }
 
-    /// Publishes some next to each other; likewise, for all of them.
+    /// Publishes several adjacent children; likewise, for all of them.
     func send(count: Int) -> Bool { PlainNodes.send(node.address, count: count, of: children) }
 }
 
@@ -346,12 +346,12 @@ extension AnyOperation {
         compositionReference?._withUnsafeGuaranteedRef { $0.appendPlain(epoch: epoch) }
     }
 
-    /// Likewise, for some of them next to each other.
+    /// Likewise, for several adjacent children.
     final func plainPlace(epoch: Int32, count: Int) -> PlainPlace? {
         compositionReference?._withUnsafeGuaranteedRef { $0.appendPlain(count: count, epoch: epoch) }
     }
 
-    /// Likewise, for one that is given the value of another child, if that is a plain one of this registration.
+    /// Likewise, for a child that takes the value of another one, if that is a plain child of this registration.
     @usableFromInline
     final func plainPlace(epoch: Int32, after step: PlainNode?, of holder: AnyObject) -> PlainPlace? {
         guard step != nil, let place = plainPlace(epoch: epoch),
@@ -366,7 +366,7 @@ extension AnyOperation {
     fileprivate final func plainHaveFinished(_ store: PlainChildren) -> Bool {
         change { effects in
             guard let composition, composition.plain.isStore(store) else {
-                // The code that took them may have had nobody to go on for.
+                // The code that took them may not have gone on with the other children.
                 if let composition, composition.epoch == store.epoch {
                     if composition.isCascade, machine.phase == .executing {
                         composition.startChildren(&effects)
@@ -385,30 +385,30 @@ extension AnyOperation {
 }
 
 extension PlainChildren {
-    /// Whose children they are, as long as they are plain, or somebody is inside.
+    /// Their composite; valid while they are plain, or a thread is inside.
     static func composite(of children: UnsafeMutableRawPointer) -> Unmanaged<AnyOperation> {
         .fromOpaque(object(at: children)._withUnsafeGuaranteedRef { $0.composite.toOpaque() })
     }
 
-    /// That of the tree.
+    /// The domain of the tree.
     var tree: Domain { unsafeDowncast(domain.takeUnretainedValue(), to: Domain.self) }
 
-    /// The operation that a child is, from now on. Under no lock.
+    /// The operation of a child, which exists from now on. Under no lock.
     func operation(of node: PlainNode) -> AnyOperation {
         tree.look {
             if let object = node.object { return object }
-            // If it had not finished it would be taken now, or have been. So there is the composite (I2).
+            // A child that has not finished is taken here, if it was not before. So the composite exists (I2).
             if !node.isFinished, !wereTaken {
                 Unmanaged<AnyOperation>.fromOpaque(composite.toOpaque())._withUnsafeGuaranteedRef {
                     $0.composition!.takePlain()
                 }
             }
-            // Of the children that were taken only those that had finished have none.
+            // Of the children that were taken, only those that had finished have no object.
             return finishedOperation(of: node)
         }
     }
 
-    /// The operation that a child is which has finished, from now on. Under the lock.
+    /// The operation of a finished child, which exists from now on. Under the lock.
     func finishedOperation(of node: PlainNode) -> AnyOperation {
         if let object = node.object { return object }
         let made = node.type.finished(node, in: tree)
@@ -418,7 +418,7 @@ extension PlainChildren {
         return made
     }
 
-    /// Calls `body` with a child as an operation, and with its composite.
+    /// Calls `body` with a child's node, and with the child as an operation.
     fileprivate static func with(
         _ children: UnsafeMutableRawPointer, _ child: UnsafeMutableRawPointer,
         _ body: (PlainNode, AnyOperation) -> Void
@@ -428,7 +428,7 @@ extension PlainChildren {
     }
 }
 
-/// The functions that CScheduler calls of composites.
+/// The functions of composites that CScheduler calls.
 private let plainFace = PlainChildren.Face(
     release: BlockCalls.release,
     call: BlockCalls.ofChild,
@@ -454,8 +454,8 @@ private let plainFace = PlainChildren.Face(
     },
     refused: { children, child in PlainChildren.with(children, child) { $1.turnIsRefused() } })
 
-/// Calls the block of a plain child where the short way is not enough: its value does not lie in its node, or somebody may
-/// wait below it on the stack, of whom it must not know.
+/// Calls the block of a plain child where the fast path is not enough: its value is not stored in its node, or a waiter may
+/// be below it on the stack, whose surroundings it must not see.
 func callPlainChild(
     _ children: UnsafeMutableRawPointer, _ child: UnsafeMutableRawPointer
 ) -> UnsafeMutableRawPointer? {

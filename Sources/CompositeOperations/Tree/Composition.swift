@@ -1,65 +1,65 @@
-// Composition.swift - the children of a composite operation: who starts when, what an end of one means, what a
-// redo does with them. Everything under the tree's lock; the root's composition is the tree's domain.
+// Composition.swift - the children of a composite operation: when they start, what the end of one means, what a redo
+// does with them. Everything is guarded by the tree's lock; the root's composition is the tree's domain.
 //
 // Invariants:
 //   I1  `unfinished` is the number of children of this epoch that have not finished; a composite completes when its
-//       registration is closed, that is 0, and no gate holds it.
-//   I2  a child that ended otherwise begins at most one round per attempt of the composite: the first one takes it
-//       out of `executing`, which rounds begin in.
-//   I3  an epoch is one run of the registration block; children of an old one are dropped, and count no more.
+//       registration is closed, `unfinished` is 0, and no gate holds it back.
+//   I2  children that ended otherwise begin at most one round per attempt of the composite: the first one takes the
+//       composite out of `executing`, and rounds begin only in that phase.
+//   I3  an epoch is one run of the registration block; children of an old epoch are dropped, and no longer counted.
 
 @_spi(Faces) internal import Runs
 internal import Scheduling
 internal import Synchronization
 
-/// The part of an operation that composites have. Exclusivity: I6 of AnyOperation.swift.
+/// The part of an operation that only composites have. Exclusivity: I6 of AnyOperation.swift.
 final class Composition: Domain, @unchecked Sendable {
     let isCascade: Bool
     @exclusivity(unchecked) var order: ChildOrder
-    /// Whose it is, as long as that is.
+    /// The composite, not retained: valid as long as it lives.
     @exclusivity(unchecked) var owner: Unmanaged<AnyOperation>!
-    /// The composite, as its queue knows it.
+    /// The composite's ticket in its queue.
     @exclusivity(unchecked) var ticket: COOperationQueue.Ticket?
-    /// The children that are operations; with plain ones: those that come after them.
+    /// The children that are operations; while there are plain ones, those that come after them.
     @exclusivity(unchecked) var operations: ContiguousArray<AnyOperation> = []
-    /// The children with which the composite was settled, on the thread that did it.
+    /// The children with which the composite was settled. Used by the settling thread only.
     @exclusivity(unchecked) private var former: ContiguousArray<AnyOperation> = []
     /// Children without objects (Composition+Plain.swift).
     @exclusivity(unchecked) var plain = PlainPart()
-    /// The thread on which the registration block is out.
+    /// The thread that is executing the registration block.
     let registrar = Atomic<UInt>(0)
-    /// Where the plain children are that it registers; 0: it has none.
+    /// The address of the plain children that the block registers; 0: none.
     let registering = Atomic<UInt>(0)
     @exclusivity(unchecked) var unfinished = 0
     @exclusivity(unchecked) var epoch: Int32 = 0
-    /// The registration block is out.
+    /// The registration block is running.
     @exclusivity(unchecked) var isRegistering = false
     /// The registration block threw.
     @exclusivity(unchecked) var hasThrown = false
-    /// The registration block lacks a child: it was refused, because the attempt was over, or the block was told so.
+    /// The registration block may lack a child: one was refused because the attempt was over, or the block was told so.
     @exclusivity(unchecked) var isPartial = false
     /// The registration block has returned, and every child of it was accepted.
     @exclusivity(unchecked) var isWhole = false
-    /// The causes of the attempt's end, the first one first.
+    /// The causes of the attempt's end, in order.
     @exclusivity(unchecked) var causes: [Cause] = []
     /// A child that waits for the attempt to begin has ended meanwhile.
     @exclusivity(unchecked) var hasLateCauses = false
-    /// Decides when a round asks; told of a direct cancel.
+    /// Called to decide in a round, and notified of a direct cancel.
     @exclusivity(unchecked) var decisionHandler: (@Sendable (AnyOperation) -> Void)?
     /// Called once every child has finished.
     @exclusivity(unchecked) var completion: (@Sendable () -> Void)?
-    /// The completion is on its way, or is called just now: before all notices, for which most composites need no room. Written
-    /// under the lock; until it is over only whoever delivers changes it.
+    /// The completion is on its way, or being called. It precedes all notices, for which most composites need no
+    /// memory. Written under the lock; until the completion has returned, only the delivering thread changes this flag.
     @exclusivity(unchecked) var isCompletionOut = false
-    /// The attempt for which the handler was posted last: 0, too, for one that has not begun; -1: none.
+    /// The attempt for which the handler was posted last; 0 is possible, for an attempt that has not begun; -1: none.
     @exclusivity(unchecked) var handledAttempt: Int32 = -1
-    /// How many hold the decision open, the handler included.
+    /// How many holds keep the decision open, the handler's included.
     @exclusivity(unchecked) var holds = 0
-    /// A resolver has no attempt left: nothing is done again.
+    /// A resolver has no attempt left: nothing is redone.
     @exclusivity(unchecked) var isExhausted = false
     /// The highest priority of its waiters; nil: it has none.
     @exclusivity(unchecked) var awaited: Scheduler.Priority?
-    /// The children before these places have been raised so far, if one behind them was waited for.
+    /// The children before these places have been raised so far, because one after them was waited for.
     @exclusivity(unchecked) var raisedToHigh = 0
     @exclusivity(unchecked) var raisedToDefault = 0
 
@@ -75,13 +75,13 @@ final class Composition: Domain, @unchecked Sendable {
         }
     }
 
-    /// The children that may not have finished: all but plain ones that are over. Under the lock.
+    /// The children that may not have finished: all, except plain ones if these are over. Under the lock.
     var childrenLeft: ContiguousArray<AnyOperation> {
         if plain.areLeft { takePlain() }
         return operations
     }
 
-    /// Whether plain children are possible: they go one after another, or as many at once as there are.
+    /// Whether plain children are possible: in a cascade, or without a limit to how many run.
     let mayHavePlain: Bool
 
     init(_ order: ChildOrder, isCascade: Bool) {
@@ -94,25 +94,25 @@ final class Composition: Domain, @unchecked Sendable {
 
     // MARK: Registration
 
-    /// Why a child would not be taken in; nil: it would.
+    /// Why a child would be refused; nil: it would be accepted.
     @inline(__always)
     func refusal(of composite: AnyOperation, epoch: Int32) -> RegistrationError? {
         if epoch != self.epoch { return .stale }
         switch composite.machine.phase {
         case .executing: return nil
-        // An attempt that goes on with this epoch has the child then.
+        // An attempt that goes on with this epoch will have the child.
         case .deciding where isRegistering, .delayed where isRegistering: return nil
         case .deciding, .delayed, .queued: return .deciding
         case .ready, .ending, .finished, .failed, .cancelled: return .ended
         }
     }
 
-    /// A registration was refused: if it was the block's, whoever goes on with this epoch would lose the child.
+    /// A registration was refused. If the block made it, an attempt that goes on with this epoch would lack the child.
     func refused(_ error: RegistrationError) {
         if isRegistering, error == .ended || error == .deciding { isPartial = true }
     }
 
-    /// Takes a child in, which is not refused, and starts it if it is its turn.
+    /// Adds a child that is not refused, and starts it if its turn has come.
     @inline(__always)
     func append(_ child: AnyOperation, to composite: AnyOperation, _ effects: inout Effects) {
         if !child.machine.isTerminal { child.parent = composite }
@@ -129,30 +129,31 @@ final class Composition: Domain, @unchecked Sendable {
     /// Whether it is a child of this epoch.
     @inline(__always)
     func isChild(_ operation: AnyOperation, of composite: AnyOperation) -> Bool {
-        // Its index is under the lock of its own tree.
+        // Its index is guarded by the lock of its own tree.
         guard operation.isOfTheSameTree(as: composite) else { return false }
         let count = children.count  // plain ones have no index before they become operations
         let index = Int(operation.index)
         return index < count && (children[index] === operation || isStub(index, for: operation))
     }
 
-    /// The last child before a place that has not finished, if children go one after another: the next one waits for it.
+    /// The last unfinished child before a place, if children run one after another: the child at that place waits for
+    /// it.
     ///
-    /// - Complexity: O(the last ones that have finished).
+    /// - Complexity: O(finished children between the two).
     func unfinished(before place: Int) -> AnyOperation? {
         guard order.width == 1 else { return nil }
         return children.prefix(place).last { !$0.isFinishedForGood }
     }
 
-    /// Starts those whose turn it is.
+    /// Starts the children whose turn has come.
     func startChildren(_ effects: inout Effects) {
-        // Of a cascade plain steps come first.
+        // In a cascade, plain steps come first.
         if isCascade, plain.areLeft { return }
         let first = plain.count
         while let next = order.next(
             of: first + operations.count, isFinished: { operations[$0 - first].isFinishedForGood })
         {
-            // The array holds it, or who took the array away, until the lock has been let go.
+            // The child is held by the array, or by the code that took the array away, until the lock is released.
             Unmanaged.passUnretained(operations[next - first])._withUnsafeGuaranteedRef {
                 $0.startAsChild(&effects)
             }
@@ -161,10 +162,10 @@ final class Composition: Domain, @unchecked Sendable {
 
     /// The registration block has returned, and its epoch is the current one.
     ///
-    /// - Returns: plain children that are to be begun, under no lock.
+    /// - Returns: plain children that are to be started, under no lock.
     func registrationHasClosed(_ composite: AnyOperation, _ effects: inout Effects) -> PlainChildren? {
         isWhole = !isPartial
-        // Else a decision is open, or the attempt that goes on with these children waits for the block.
+        // Otherwise a decision is open, or the attempt that goes on with these children waits for the block.
         guard composite.machine.phase == .executing else { return nil }
         let plain = closePlain()
         if isCascade { startChildren(&effects) }
@@ -172,14 +173,14 @@ final class Composition: Domain, @unchecked Sendable {
         return plain
     }
 
-    /// Whether an attempt could go on with the children that are there, or will be when the block has returned.
+    /// Whether an attempt could go on with the children that exist now, or will exist when the block has returned.
     var mayBeWhole: Bool { isWhole || (isRegistering && !isPartial) }
 
     // MARK: Ends
 
     /// A child's outcome has been decided.
     ///
-    /// - Returns: whether that decided the composite's.
+    /// - Returns: whether that decided the composite's outcome.
     func childDecided(_ child: AnyOperation, of composite: AnyOperation, _ effects: inout Effects) -> Bool {
         guard child.machine.end != .finished else {
             childFinished(child, of: composite, &effects)
@@ -197,7 +198,7 @@ final class Composition: Domain, @unchecked Sendable {
         return false
     }
 
-    /// Counts a finished child no more, and makes room for others.
+    /// Stops counting a finished child, and makes room for others.
     @inline(__always)
     func childFinished(_ child: AnyOperation, of composite: AnyOperation, _ effects: inout Effects) {
         unfinished -= 1
@@ -224,7 +225,7 @@ final class Composition: Domain, @unchecked Sendable {
         if isDone(composite), complete(composite, &effects) { composite.carryUp(1, &effects) }
     }
 
-    /// Something of its own ended the attempt badly: the block threw, or the time was over.
+    /// The attempt ended badly other than through a child: the block threw, or a timeout expired.
     func attemptEnded(_ cause: Cause, of composite: AnyOperation, _ effects: inout Effects) {
         guard composite.machine.phase == .executing else {
             if composite.machine.phase == .deciding { causes.append(cause) }
@@ -234,9 +235,9 @@ final class Composition: Domain, @unchecked Sendable {
         if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
     }
 
-    /// Marks all siblings, and asks for a decision.
+    /// Marks all siblings of the child that ended, and asks for a decision.
     ///
-    /// - Returns: whether the composite is decided: nobody is to be asked.
+    /// - Returns: whether the composite is decided, as there is no handler or resolver to ask.
     private func beginRound(_ composite: AnyOperation, _ effects: inout Effects) -> Bool {
         composite.markDescendants(.cancelled(CancelReason(.parent, origin: causes.first?.child)), &effects)
         if let handler = decisionHandler {
@@ -274,12 +275,12 @@ final class Composition: Domain, @unchecked Sendable {
             effects.deliver(composite)
         } else if let completion {
             composite.post(&effects, .ofEnd(completion))
-            if !keepingIt { self.completion = nil }  // the notice has it
+            if !keepingIt { self.completion = nil }  // the notice holds it
         }
     }
 
-    /// Tells the handler of an end about which there is nothing to decide, unless it has been asked in this attempt:
-    /// of a direct cancel at once, of one from above when the composite settles.
+    /// Notifies the handler of an end about which there is nothing to decide, unless it was called in this attempt: of
+    /// a direct cancel at once, of a cancel from above when the composite settles.
     func postNotice(to composite: AnyOperation, _ effects: inout Effects) {
         guard let handler = decisionHandler, handledAttempt != composite.machine.attempt else {
             return
@@ -290,7 +291,7 @@ final class Composition: Domain, @unchecked Sendable {
 
     // MARK: Redo
 
-    /// A new epoch.
+    /// Begins a new epoch.
     func dropChildren(of composite: AnyOperation, _ effects: inout Effects) {
         composite.markDescendants(.cancelled(CancelReason(.parent, origin: composite.id)), &effects)
         let over = dropPlain()
@@ -311,26 +312,26 @@ final class Composition: Domain, @unchecked Sendable {
             child.isDropped = true
             child.isFinal = true
             if child.machine.isTerminal { continue }
-            child.hold()  // its composite does not any more
+            child.hold()  // its composite no longer does
             child.settleSubtree(&effects)
         }
         effects.giveUp(dropped, over)
     }
 
-    /// The errors in them are the user's, to be released under no lock.
+    /// The errors in the causes are the user's, to be released under no lock.
     private func giveUpCauses(_ effects: inout Effects) {
         effects.giveUp(causes)
         causes = []
     }
 
-    /// Everything that has not finished is to be done again, in the same epoch, when the composite begins.
+    /// Everything that has not finished is to be redone, in the same epoch, when the composite begins.
     func reawakenChildren(of composite: AnyOperation, _ effects: inout Effects) {
         var walk = [self]
         while let composition = walk.popLast() {
             composition.giveUpCauses(&effects)
             composition.hasLateCauses = false
             composition.order.restart(at: composition.plain.count)
-            // A child that was registered during the round has no end to be taken back.
+            // A child that was registered during the round has no end to be undone.
             for child in composition.childrenLeft where child.machine.isDecided && !child.isFinishedForGood {
                 if let badEnd = child.badEnd {
                     effects.add(.giveUp([], badEnd))
@@ -352,9 +353,9 @@ final class Composition: Domain, @unchecked Sendable {
         }
     }
 
-    /// An attempt begins with the children that are there.
+    /// An attempt begins with the existing children.
     func goOn(_ composite: AnyOperation, _ effects: inout Effects) {
-        guard composite.machine.phase == .executing else { return }  // a round around it came first
+        guard composite.machine.phase == .executing else { return }  // an enclosing round came first
         if hasLateCauses {
             hasLateCauses = false
             if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
@@ -364,13 +365,13 @@ final class Composition: Domain, @unchecked Sendable {
         completeIfDone(composite, &effects)
     }
 
-    /// The calls that waited behind the gate, beside the children.
+    /// Does what waited behind the gate, except for the children.
     func gateHasOpened(_ composite: AnyOperation, _ effects: inout Effects) {
         guard composite.machine.phase == .executing else { return }
         completeIfDone(composite, &effects)
     }
 
-    /// The composite is settled: what it had is left for ``releaseHoldings(keepingHandler:)``.
+    /// The composite is settled: its holdings are left for ``releaseHoldings(keepingHandler:)``.
     func giveUp(keepingHandler: Bool, _ effects: inout Effects) {
         giveUpPlain()
         swap(&former, &operations)
@@ -398,11 +399,11 @@ extension AnyOperation {
     @inline(__always)
     final func startAsChild(_ effects: inout Effects) {
         guard machine.begin() else { return }
-        began(&effects)  // also when it is begun again: its end, taken back since, has disarmed its timers
+        began(&effects)  // also when it begins again: its end, undone since, has disarmed its timers
         if machine.phase == .queued { becameDue(&effects) } else { proceed(isCounted: false, &effects) }
     }
 
-    /// A child of it has been decided. Under the lock.
+    /// One of its children has been decided. Under the lock.
     @inline(__always)
     final func childDecided(_ child: AnyOperation, _ effects: inout Effects) -> Bool {
         withComposition { $0.childDecided(child, of: self, &effects) } ?? false
@@ -410,7 +411,7 @@ extension AnyOperation {
 }
 
 extension ContiguousArray<AnyOperation> {
-    /// Calls `body` with each of them, which the array holds meanwhile: their references are not counted.
+    /// Calls `body` with each element, without reference counting: the array holds the elements meanwhile.
     @inline(__always)
     func forEachReference(in range: Range<Int>, _ body: (AnyOperation) -> Void) {
         withUnsafeBytes { bytes in
@@ -419,7 +420,7 @@ extension ContiguousArray<AnyOperation> {
         }
     }
 
-    /// The first one, from a place on, for which `isIt` holds; likewise.
+    /// The first element, from a place on, for which `isIt` returns true; likewise.
     @inline(__always)
     func firstReference(
         from first: Int, where isIt: (AnyOperation, Int) -> Bool
@@ -434,7 +435,7 @@ extension ContiguousArray<AnyOperation> {
         }
     }
 
-    /// Whether it is the same array in the same place.
+    /// Whether both arrays share one buffer.
     @inline(__always)
     func isSame(as other: Self) -> Bool {
         withUnsafeBytes { bytes in other.withUnsafeBytes { $0.baseAddress == bytes.baseAddress } }

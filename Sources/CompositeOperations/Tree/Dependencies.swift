@@ -1,12 +1,12 @@
 // Dependencies.swift - operations that wait for the end of others.
 //
-// The other one may be in another tree: the locks of two trees are never held at once. What joins the two is an edge,
-// which keeps neither of them alive: one that was started is held by the runtime until it ends. The count of unmet
-// dependencies is raised before the other one knows of the edge, so that an end which comes meanwhile only lowers it
-// again.
+// The two operations may be in different trees, and the locks of two trees are never held at once. An edge joins the
+// two, and keeps neither of them alive: an operation that was started is held by the runtime until it ends. The count
+// of unmet dependencies is incremented before the edge is added to the other operation, so that an end in between only
+// decrements it again.
 //
-// Edges are added, and children that were made before are taken in, under one lock around those of the trees: so the
-// search for cycles is exact.
+// Edges are added, and existing operations become children, under one lock, which is taken before those of the trees:
+// so the search for cycles is exact.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
@@ -14,7 +14,7 @@ internal import Synchronization
 
 /// One operation waits for another.
 final class Dependency: Sendable {
-    /// For which it waits.
+    /// The operation that is waited for.
     weak let other: AnyOperation?
     private weak let dependent: AnyOperation?
     private let over = Atomic(false)
@@ -25,7 +25,7 @@ final class Dependency: Sendable {
         dependent = operation
     }
 
-    /// The one that waits has been told, has ended, or has gone.
+    /// The dependent has been notified, has ended, or has been deallocated.
     var isOver: Bool { over.load(ordering: .relaxed) }
 
     /// - Returns: whether it was not over.
@@ -34,14 +34,14 @@ final class Dependency: Sendable {
 
     /// Ends it.
     ///
-    /// - Returns: the operation that waits, and is to be told; nil: it need not be.
+    /// - Returns: the dependent, which has to be notified; nil: it need not be.
     func take() -> AnyOperation? { end() ? dependent : nil }
 }
 
 /// The dependents of an operation.
 struct Dependents {
     private var edges: [Dependency] = []
-    /// With so many of them, those that are over go.
+    /// At this many edges, those that are over are removed.
     private var most = 8
 
     var isEmpty: Bool { edges.isEmpty }
@@ -56,7 +56,7 @@ struct Dependents {
 
     /// Ends all of them.
     ///
-    /// - Returns: who is to be told.
+    /// - Returns: the operations to be notified.
     mutating func take() -> [AnyOperation] {
         defer { self = Dependents() }
         return edges.compactMap { $0.take() }
@@ -64,15 +64,17 @@ struct Dependents {
 }
 
 extension AnyOperation {
-    // A number, which nobody reads: ThreadSanitizer takes an access to a value without a size for one to what is there.
+    // A number that is never read: ThreadSanitizer takes an access to a value without a size for one to whatever is at
+    // that address.
     private static let edges = Guarded(0)
 
-    /// Lets it wait, from its start, until `other` has ended, in whichever way; or has gone without having been started.
+    /// Makes it wait, from its start, until `other` has ended, in whichever way, or has been deallocated without having
+    /// been started.
     ///
-    /// - Returns: false, and nothing was done, when it is not ready, or when that would close a cycle: a composite waits for
+    /// - Returns: false, with no effect, when it is not ready, or when that would close a cycle: a composite waits for
     ///   its children, and a step of a cascade for the steps before it.
-    /// - Complexity: O(1) while nobody waits for this one, and it is no child; else O(operations that `other` waits for, in
-    ///   all), of which those that have ended count no more.
+    /// - Complexity: O(1) while no operation waits for this one, and it is not a child; else O(operations that `other`
+    ///   waits for, directly or not), except those that have ended.
     @discardableResult
     public final func addDependency(_ other: AnyOperation) -> Bool {
         var walk = Walk()
@@ -100,10 +102,10 @@ extension AnyOperation {
         return true
     }
 
-    /// Has a composite take in a child that was made before, unless one of them waits for the other.
+    /// Makes an existing operation a child of a composite, unless one of them waits for the other.
     ///
-    /// - Parameter body: takes it in.
-    /// - Complexity: as of ``addDependency(_:)``; O(1) for a child without dependencies, for which nobody waits.
+    /// - Parameter body: adds the child.
+    /// - Complexity: that of ``addDependency(_:)``; O(1) for a child without dependencies or dependents.
     static func joining(
         _ child: AnyOperation, to composite: AnyOperation, _ body: () -> RegistrationError?
     ) -> RegistrationError? {
@@ -122,8 +124,8 @@ extension AnyOperation {
         return refusal
     }
 
-    /// A search for what an operation waits for. It is done under the lock of the edges; what it holds is released after
-    /// that: it may be the last reference to an operation, and so to what is a user's.
+    /// A search for the operations that an operation waits for. Done under the lock of the edges. The references that
+    /// it holds are released after that: one may be the last to an operation, and so to objects of the user's.
     private struct Walk {
         private var held: [AnyOperation] = []
 
@@ -143,19 +145,19 @@ extension AnyOperation {
         }
     }
 
-    /// Whether a search can come upon it: as a dependency, a child, or a step before another one. Under the lock of the
-    /// edges, under which it becomes either, but for a child that is new.
+    /// Whether a search can reach it: as a dependency, a child, or a step before another one. Under the lock of the
+    /// edges, under which an operation becomes one of these, unless it is created as a child.
     private final var isAwaited: Bool {
         look { parentReference != nil || !(extras?.dependents.isEmpty ?? true) }
     }
 
-    /// For whose end it waits, or may have to. Under the lock.
+    /// The operations whose end it waits for, or may have to wait for. Under the lock.
     private final var awaited: [AnyOperation] {
         if machine.isTerminal { return [] }
         var awaited = extras?.dependencies.compactMap(\.other) ?? []
         if let composition { awaited += composition.childrenLeft }
         switch machine.phase {
-        // Operations that a round has ended may be done again.
+        // Operations that a round has ended may be redone.
         case .ready, .delayed, .ending:
             if !isDropped, let former = parent?.composition?.unfinished(before: Int(index)) {
                 awaited.append(former)
@@ -168,7 +170,7 @@ extension AnyOperation {
     /// One of its dependencies has ended. Under no lock.
     final func dependencyEnded() { change { effects in if dependencyIsMet() { becameDue(&effects) } } }
 
-    /// One of its dependencies was released, on any thread, and with any lock of a user's held.
+    /// One of its dependencies was deallocated, on any thread, and possibly with a lock of the user's held.
     final func dependencyHasGone() {
         guard look({ dependencyIsMet() }) else { return }
         ExecutionWork.run(on: nil) { [self] in
@@ -178,7 +180,7 @@ extension AnyOperation {
 
     /// Under the lock.
     ///
-    /// - Returns: whether it waits for its turn, and for no other one any more.
+    /// - Returns: whether it waits for its turn, and no longer for another operation.
     private final func dependencyIsMet() -> Bool {
         guard let extras else { return false }
         extras.unmetDependencies -= 1

@@ -1,42 +1,42 @@
-// Effects.swift - what a change of state has for consequence outside of it.
+// Effects.swift - the consequences of a state change, outside of the state itself.
 //
-// Collected under a tree's lock, carried out when the lock has been let go: targets, queues, executors and released
-// closures are others' code, and that never runs under a lock.
+// Collected under a tree's lock, carried out after the lock is released: targets, queues, executors and released
+// closures run foreign code, which never runs under a lock.
 
 internal import CompositeOperationsBasics
 internal import Runs
 internal import Scheduling
 
-/// The work to be done once the lock is let go.
+/// The work to be done after the lock is released.
 ///
-/// The usual change starts one operation, settles one and the composite around it, and has that one's completion called: these
-/// need no memory of their own.
+/// The usual change starts one operation, settles one and its composite, and has the completion of that composite
+/// called: this needs no allocation.
 struct Effects: ~Copyable {
-    // Each with a reference, which `perform` gives up: so that there is nothing to be done where there is none.
-    /// That reference goes to the target with the turn.
+    // Each with a reference, which `perform` releases: so nothing has to be done for an empty one.
+    /// This reference is passed to the target with the turn.
     private var start: Unmanaged<AnyOperation>?
     private var priority = Scheduler.Priority.default
     private var settled: Unmanaged<AnyOperation>?
-    /// The second one: a composite, after its last child.
+    /// The second one that is settled: a composite, after its last child.
     private var settledAround: Unmanaged<AnyOperation>?
-    /// The operation with notices to deliver: before `others`, as it came before them.
+    /// The operation with notices to deliver: before `others`, as it was added before them.
     private var told: Unmanaged<AnyOperation>?
-    /// The operation that a queue is to look at, and that queue: several reasons to look are one.
+    /// The operation that a queue has to examine, and that queue: several reasons to examine it are merged.
     private var reconciled: (operation: Unmanaged<AnyOperation>, queue: Unmanaged<COOperationQueue>)?
     private var rest: Unmanaged<Rest>?
 
     private final class Rest {
         @exclusivity(unchecked) var starts: [(operation: AnyOperation, priority: Scheduler.Priority)] = []
         @exclusivity(unchecked) var moreSettled: [Unmanaged<AnyOperation>] = []
-        /// Leaves that are settled with their composite, next to each other among its children.
+        /// Leaves that are settled with their composite, adjacent among its children.
         @exclusivity(unchecked) var leaves: ContiguousArray<AnyOperation> = []
         @exclusivity(unchecked) var settledLeaves = 0..<0
-        /// Given up by a composite that begins anew.
+        /// Dropped by a composite that starts over.
         @exclusivity(unchecked) var children: ContiguousArray<AnyOperation> = []
         @exclusivity(unchecked) var store: PlainChildren?
         @exclusivity(unchecked) var causes: [Cause] = []
         @exclusivity(unchecked) var others: [Effect] = []
-        /// Composites that go on when the one before them has.
+        /// Composites that go on after the previous one has.
         @exclusivity(unchecked) var awakened: [AnyOperation] = []
         @exclusivity(unchecked) var isGoingOn = false
 
@@ -55,7 +55,7 @@ struct Effects: ~Copyable {
         return made
     }
 
-    /// The turn of an operation is to be sent to its target; it is posted already.
+    /// The turn of an operation is to be sent to its target; the turn is already posted.
     @inline(__always)
     mutating func start(_ operation: AnyOperation) {
         if start == nil {
@@ -66,7 +66,7 @@ struct Effects: ~Copyable {
         }
     }
 
-    /// The operation is terminal: what it held is to be released.
+    /// The operation is terminal: its holdings are to be released.
     @inline(__always)
     mutating func settled(_ operation: AnyOperation) {
         if settled == nil { settled = .passRetained(operation) } else { settledToo(operation) }
@@ -82,7 +82,7 @@ struct Effects: ~Copyable {
         }
     }
 
-    /// A leaf is terminal, at a place among the children of its composite. One after another they cost no memory.
+    /// A leaf is terminal, at a place among the children of its composite. Adjacent ones need no allocation.
     @inline(__always)
     mutating func settled(_ leaf: AnyOperation, at place: Int, among children: ContiguousArray<AnyOperation>)
     {
@@ -112,7 +112,7 @@ struct Effects: ~Copyable {
         if isFirst { told = .passRetained(operation) } else { add(.deliver(operation)) }
     }
 
-    /// A queue may have to look at the operation.
+    /// A queue may have to examine the operation.
     @inline(never)
     mutating func reconcile(_ operation: AnyOperation) {
         let reference = Unmanaged.passUnretained(operation)
@@ -125,7 +125,8 @@ struct Effects: ~Copyable {
         }
     }
 
-    // Where an effect is made, room for it is made at run time: so not in what is called for each operation.
+    // Code that makes an effect allocates stack space for it at run time: so not in functions that are called for each
+    // operation.
     @inline(never)
     mutating func add(_ effect: Effect) {
         let rest = ensureRest()
@@ -133,7 +134,7 @@ struct Effects: ~Copyable {
         rest.others.append(effect)
     }
 
-    /// A composite gives up children, plain ones among them.
+    /// A composite drops children, plain ones among them.
     mutating func giveUp(
         _ children: consuming ContiguousArray<AnyOperation>, _ store: consuming PlainChildren?
     ) {
@@ -147,20 +148,20 @@ struct Effects: ~Copyable {
         }
     }
 
-    /// The errors in these are the user's.
+    /// The errors in these causes are the user's.
     mutating func giveUp(_ causes: consuming [Cause]) {
         if causes.isEmpty { return }
         let rest = ensureRest()
         if rest.causes.isEmpty { rest.causes = causes } else { add(.giveUp(causes, nil)) }
     }
 
-    /// The waiters go on.
+    /// Has the waiters woken.
     mutating func wake(_ waiters: inout WaitList) {
         if !waiters.isEmpty { add(.wake(waiters.takeAll())) }
     }
 
-    /// A composite goes on with its children: under the lock, at once, but those that this makes go on, after it. So
-    /// their depth costs no stack.
+    /// A composite goes on with its children, under the lock: at once, except that composites that this call makes go
+    /// on follow after it. So their depth costs no stack.
     mutating func goOn(_ composite: AnyOperation) {
         let rest = ensureRest()
         rest.awakened.append(composite)
@@ -220,22 +221,22 @@ enum Effect {
     case sendAgain(AnyOperation, Scheduler.Priority)
     /// The priority of its operation was raised.
     case escalate(Task<Void, Never>, Scheduler.Priority)
-    /// A waiter of this priority has come for these.
+    /// A waiter of this priority has begun to wait for these.
     case raise([AnyOperation], Scheduler.Priority)
     case arm(OperationTimer)
     case disarm(OperationTimer)
     /// A dependency of the operation has ended.
     case dependencyEnded(AnyOperation)
     case tell(Diagnostic)
-    /// An error that goes no further, and what became of it. Its text is the user's code.
+    /// An error that goes no further, and what became of it. Its description runs user code.
     case tellOfError(AnyOperation, Int, OperationState, String, any Error)
-    /// A root has ended: its span is the tracer's code.
+    /// A root has ended: ending its span calls the tracer.
     case endTrace(RunTrace, AnyOperation.BadEnd?)
     case release(AnyObject)
     case giveUpChildren(ContiguousArray<AnyOperation>)
     /// A handler of the user's.
     case giveUpCompletion(@Sendable () -> Void)
-    /// Nodes of children, and what their blocks have together.
+    /// Nodes of children, and what their blocks share.
     case giveUpPlain([PlainChildren])
     /// References to queues, and so to targets of the user's.
     case giveUpSlots(HeldSlots)
@@ -270,7 +271,8 @@ enum Effect {
 }
 
 extension Task<Void, Never> {
-    /// Cancels it, in a task of its own: that calls the cancellation handlers of users, which must not run in the stack of
-    /// whoever ends an operation. Not in a piece of work: an exploration sees tasks, and not the workers of the scheduler.
+    /// Cancels it, in a separate task: that calls the cancellation handlers of users, which must not run on the stack
+    /// of code that ends an operation. Not in a piece of work: an exploration sees tasks, but not the workers of the
+    /// scheduler.
     func cancelElsewhere() { Task.detached { cancel() } }
 }

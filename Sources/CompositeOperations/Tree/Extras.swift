@@ -1,5 +1,5 @@
-// Extras.swift - what few operations have: options, handlers, those who wait, timers. Made when it is first needed,
-// so that an operation without is one object.
+// Extras.swift - the cold fields of an operation: options, handlers, waiters, timers. Made when first needed, so that
+// an operation without them is one object.
 
 internal import CInspection
 @_spi(Faces) internal import CompositeOperationsBasics
@@ -7,16 +7,16 @@ internal import Runs
 internal import Scheduling
 internal import Synchronization
 
-/// Everything about an operation that is rare. Under the tree's lock.
+/// The cold fields of an operation. Under the tree's lock.
 final class Extras {
     @exclusivity(unchecked) var options: OperationOptions?
     /// The default queue in force where it was created.
     @exclusivity(unchecked) var scope: COQueues.Scope?
-    /// That of the block, and of the closures for its end.
+    /// The context of the block, and of the closures for its end.
     @exclusivity(unchecked) var context: OperationContext?
-    /// Of a root, while somebody traces, until it is settled.
+    /// The trace of a root, while tracing is on, until the root is settled.
     @exclusivity(unchecked) var trace: RunTrace?
-    /// A sync operation: the slots that are held for whoever started it, and waits.
+    /// For a sync operation: the slots that are held for its waiting caller.
     @exclusivity(unchecked) var callersSlots = HeldSlots()
     /// See `AnyOperation.enter`.
     @exclusivity(unchecked) var formerDomains: [Domain] = []
@@ -26,14 +26,14 @@ final class Extras {
     @exclusivity(unchecked) var cancellation: (@Sendable () -> Void)?
     @exclusivity(unchecked) var failure: (@Sendable (any Error) -> Void)?
     @exclusivity(unchecked) var outcomeHandlers: [Notice] = []
-    /// Somebody will look at the outcome: a failure is not reported.
+    /// The outcome will be read: a failure is not reported.
     @exclusivity(unchecked) var isObserved = false
     @exclusivity(unchecked) var onCancel: [@Sendable (CancelReason) -> Void] = []
 
     // Notices on their way.
     @exclusivity(unchecked) var notices = Notices<Notice>()
 
-    /// Turns on their way beside the last one, where its priority was raised.
+    /// The number of turns on their way in addition to the last one, after its priority was raised.
     @exclusivity(unchecked) var turnsSentAgain = 0
 
     // The waiters.
@@ -54,15 +54,15 @@ final class Extras {
     @exclusivity(unchecked) var task: (number: Int32, task: Task<Void, Never>)?
     @exclusivity(unchecked) var isTaskCancelled = false
     @exclusivity(unchecked) var timers: [OperationTimer] = []
-    /// A leaf: what a resolver was asked about, and whether the attempt itself wanted that.
+    /// For a leaf: the cause that a resolver was asked about, and whether the attempt itself wanted that.
     @exclusivity(unchecked) var pendingCause: Cause?
     @exclusivity(unchecked) var isOwnWish = true
-    /// The last attempt that others gave up, and why.
+    /// The last attempt that was abandoned from outside, and why.
     @exclusivity(unchecked) var givenUp: (number: Int32, why: CancelReason.Kind)?
     /// The fallback of a resolver has been posted.
     @exclusivity(unchecked) var hasFallenBack = false
 
-    /// Something that a handler is told, in its turn.
+    /// A call of a handler, in its turn.
     struct Notice {
         /// nil: where handlers of the operation run.
         let target: (any ExecutionTarget)?
@@ -81,7 +81,7 @@ final class Extras {
             }
         }
 
-        /// In a context.
+        /// The handler, bound to a context.
         func bound(to context: OperationContext?) -> Handler {
             guard let context else { return self }
             return .ofOperation(context.binding { call($0) })
@@ -102,9 +102,9 @@ final class Extras {
         for handler in onCancel { operation.post(&effects, bound: .ofEnd { handler(reason) }) }
     }
 
-    /// The attempt is given up for another one.
+    /// The attempt is abandoned for another one.
     ///
-    /// - Parameter reason: who is still at work on it is told; nil: it was its own doing.
+    /// - Parameter reason: reported to code that is still working on the attempt; nil: the attempt itself asked for it.
     func attemptEnded(_ operation: AnyOperation, _ reason: CancelReason?, _ effects: inout Effects) {
         if let reason {
             tellOfCancel(operation, reason, &effects)
@@ -128,11 +128,12 @@ final class Extras {
     }
 
     func gateHasMoved(_ operation: AnyOperation, _ effects: inout Effects) {
-        // Asked only where somebody waits: it looks at all gates above, and this is called for everything below.
+        // Checked only if there are waiters: `gateIsOpen` visits all gates above, and this is called for everything
+        // below.
         if !gateWaiters.isEmpty, operation.gateIsOpen { effects.wake(&gateWaiters) }
     }
 
-    /// The outcome is there.
+    /// The outcome is set.
     func settled(_ operation: AnyOperation, _ effects: inout Effects) {
         operation.observe(&effects)
         if let trace {
@@ -143,7 +144,7 @@ final class Extras {
         case nil:
             if let completion {
                 operation.post(&effects, .ofEnd(completion))
-                if options?.keepsBlock != true { self.completion = nil }  // the notice has it
+                if options?.keepsBlock != true { self.completion = nil }  // the notice holds it
             }
         case .cancelled?:
             if let composition = operation.composition {
@@ -171,8 +172,8 @@ final class Extras {
         giveUp(&effects)
     }
 
-    /// Gives up what is of no use after the end, to be released under no lock. The handlers that are still to be
-    /// called are in `notices`.
+    /// Drops what is not needed after the end, to be released under no lock. The handlers that are still to be called
+    /// are in `notices`.
     private func giveUp(_ effects: inout Effects) {
         task = nil
         if let cause = pendingCause {
@@ -184,7 +185,7 @@ final class Extras {
             effects.add(.giveUpSlots(callersSlots))
             callersSlots = HeldSlots()
         }
-        if options?.keepsBlock == true { return }  // copies are made of it
+        if options?.keepsBlock == true { return }  // copies need it
         if completion == nil, cancellation == nil, failure == nil, options == nil, scope == nil,
             context == nil
         {
@@ -199,7 +200,7 @@ final class Extras {
         options = options?.afterTheEnd
     }
 
-    /// Closures and options that are needed no more.
+    /// Closures and options that are no longer needed.
     private final class Leftovers {
         let completion: (@Sendable () -> Void)?
         let cancellation: (@Sendable () -> Void)?
@@ -218,13 +219,14 @@ final class Extras {
         }
     }
 
-    /// Ends its dependencies: it waits for nobody any more.
+    /// Ends its dependencies: it waits for no operation any more.
     private func endDependencies() {
         for edge in dependencies { edge.end() }
         dependencies = []
     }
 
-    /// The operation goes. If it has not ended, it was never started: those that wait for it wait for it no longer.
+    /// The operation is being deallocated. If it has not ended, it was never started: its dependents no longer wait for
+    /// it.
     func operationGoes() {
         endDependencies()
         for dependent in dependents.take() { dependent.dependencyHasGone() }
@@ -234,13 +236,13 @@ final class Extras {
 // MARK: Notices
 
 extension AnyOperation {
-    /// Has a handler that was given with the block called, after those that were posted before, on its target. Under the
-    /// lock.
+    /// Posts a handler that was passed with the block: it is called on its target, after those that were posted before.
+    /// Under the lock.
     final func post(_ effects: inout Effects, _ handler: Extras.Handler) {
         post(&effects, bound: handler.bound(to: extras?.context))
     }
 
-    /// As above, for a handler that has its context already.
+    /// Same as above, for a handler that has its context already.
     final func post(_ effects: inout Effects, bound handler: Extras.Handler) {
         post(&effects, Extras.Notice(target: nil, handler: handler))
     }
@@ -248,11 +250,11 @@ extension AnyOperation {
     final func post(_ effects: inout Effects, _ notice: Extras.Notice) {
         let extras = ensureExtras()
         extras.notices.append(notice)
-        // Else whoever calls the completion sees to it, then.
+        // Otherwise the caller of the completion delivers it afterwards.
         if !isCompletionOut, extras.notices.claim() { effects.deliver(self) }
     }
 
-    /// Sends the first notice to its target. Those of one operation run one at a time. Under no lock.
+    /// Sends the first notice to its target. The notices of one operation run one at a time. Under no lock.
     final func deliverNotices() {
         var target: (any ExecutionTarget)?
         let priority = look {
@@ -278,13 +280,14 @@ extension AnyOperation {
         if look({ extras?.notices.isOver() == false }) { deliverNotices() }
     }
 
-    /// A composite's completion comes before all notices. Under the lock, or where only whoever asks changes it.
+    /// A composite's completion comes before all notices. Read under the lock, or by the delivering thread, which alone
+    /// changes it.
     @inline(__always)
     private final var isCompletionOut: Bool { withComposition { $0.isCompletionOut } ?? false }
 
-    /// Nothing was posted before it.
+    /// Calls the completion. No notice was posted before it.
     private final func callCompletion(_ composition: Composition) {
-        var completion: (@Sendable () -> Void)?  // as an answer it would be wrapped
+        var completion: (@Sendable () -> Void)?  // as a result it would be wrapped
         look { swap(&completion, &composition.completion) }
         COQueues.apart { completion?() }
         completion = nil
@@ -295,7 +298,7 @@ extension AnyOperation {
         if areMore { deliverNotices() }
     }
 
-    /// Adds a handler of the outcome: called once, also when the outcome is there already.
+    /// Adds a handler of the outcome: called once, even if the outcome is already set.
     final func addOutcomeHandler(
         on target: (any ExecutionTarget)?, _ body: @escaping @Sendable (AnyOperation) -> Void
     ) {
@@ -311,7 +314,7 @@ extension AnyOperation {
 
     // MARK: Diagnostics
 
-    /// Tells the sink of a call that changes nothing. Under the lock.
+    /// Reports to the sink a call that changes nothing. Under the lock.
     ///
     /// - Returns: false.
     final func refuse(_ what: String, _ effects: inout Effects) -> Bool {
@@ -319,8 +322,8 @@ extension AnyOperation {
         return false
     }
 
-    /// Tells the sink of an end that comes too late. An attempt that others have cancelled or given up may well not know: then
-    /// nothing is told. Under the lock.
+    /// Reports to the sink an end that comes too late. An attempt that was cancelled or abandoned from outside may not
+    /// know that: then nothing is reported. Under the lock.
     ///
     /// - Returns: false.
     final func refuseEnd(_ what: String, _ number: Int32?, _ effects: inout Effects) -> Bool {
@@ -330,7 +333,7 @@ extension AnyOperation {
         return refuse("\(what), but it has ended", &effects)
     }
 
-    /// Tells the sink something. Under the lock.
+    /// Reports a message to the sink. Under the lock.
     @inline(__always)
     final func tell(_ message: @autoclosure () -> String, _ effects: inout Effects) {
         guard Diagnostics.areHeard else { return }
@@ -340,14 +343,14 @@ extension AnyOperation {
                     operation: id, attempt: Int(machine.attempt), state: "\(label)", message())))
     }
 
-    /// Tells the sink of an error that goes no further. Under the lock.
+    /// Reports to the sink an error that goes no further. Under the lock.
     final func tell(_ what: String, _ error: any Error, _ effects: inout Effects) {
         guard Diagnostics.areHeard else { return }
         effects.add(.tellOfError(self, Int(machine.attempt), label, what, error))
     }
 
-    /// A failure that no handler hears of: unless somebody looks at it later, that is told when the operation goes. Under the
-    /// lock; it is terminal.
+    /// A failure that no handler receives: unless it is read later, it is reported when the operation is released.
+    /// Under the lock; the operation is terminal.
     final func noteUnobservedFailure() {
         guard let badEnd, badEnd.isFailure, Diagnostics.areHeard, !isChild, extras?.isObserved != true,
             extras?.hasFallenBack != true
@@ -355,8 +358,8 @@ extension AnyOperation {
         badEnd.noteUnseen(by: id, attempt: Int(machine.attempt))
     }
 
-    /// The block of a leaf has returned without an end, which somebody has to give it: if nobody does for a while, and no time
-    /// limit will, that is told. Under the lock.
+    /// The block of a leaf has returned without an end, which has to come from elsewhere. If it does not for a while,
+    /// and there is no time limit, that is reported. Under the lock.
     @inline(never)
     final func watchForFinish(_ effects: inout Effects) {
         let options = extras?.options

@@ -1,14 +1,14 @@
-// OperationMachine.swift - what one operation may do when: state x event -> state, what follows.
+// OperationMachine.swift - the state machine of one operation: state x event -> state, consequences.
 //
-// A value without threads, locks or relatives: whether a gate is closed, or children are left, is an argument. It
-// is used under the lock of the operation's tree, and tested by random events (OperationMachineTests).
+// A value without threads, locks or references to other operations: whether a gate is closed, or children are left, is
+// an argument. It is used under the lock of the operation's tree, and tested by random events (OperationMachineTests).
 //
 // Invariants:
-//   I1  a decided operation (ending or terminal) is decided once, unless a composite around it takes that back
-//       (`reawaken`), which it does only while it is not settled.
+//   I1  a decided operation (ending or terminal) is decided once, unless an enclosing composite undoes that
+//       (`reawaken`), which happens only while the operation is not settled.
 //   I2  `attempt` never falls; it grows with each accepted redo.
-//   I3  `pending` counts what keeps it from being quiescent: one for a live attempt, one for each block that is
-//       out, one for each child that is not quiescent. It is never negative.
+//   I3  `pending` counts what keeps it from being quiescent: one for a live attempt, one for each block in flight, one
+//       for each child that is not quiescent. It is never negative.
 //   I4  `isPosted` means that one turn is on its way to a target. A block begins only with `turn`, which takes it.
 //   I5  nothing follows a terminal state.
 
@@ -24,17 +24,17 @@ package struct OperationMachine: Sendable {
         case finished, failed, cancelled
     }
 
-    // In this order it has 15 bytes: the next one is its owner's.
+    // In this order the fields take 15 bytes: its owner uses the next one.
 
     package private(set) var attempt: Int32 = 0
     package private(set) var runs: Int32 = 0
     package private(set) var pending: Int32 = 0
     package private(set) var phase = Phase.ready
-    /// How it ends; means something when it is decided.
+    /// How it ends; meaningful once it is decided.
     package private(set) var end = End.finished
     private var flags = Flags()
 
-    /// In one byte: there are many operations.
+    /// One byte, since there are many operations.
     private struct Flags: OptionSet {
         let rawValue: UInt8
         static let isGateClosed = Flags(rawValue: 1)
@@ -51,7 +51,7 @@ package struct OperationMachine: Sendable {
         set { if newValue { flags.insert(flag) } else { flags.remove(flag) } }
     }
 
-    /// Its own gate. Those above it are not its business.
+    /// Its own gate only, not those above it.
     package private(set) var isGateClosed: Bool {
         get { self[.isGateClosed] }
         set { self[.isGateClosed] = newValue }
@@ -70,24 +70,25 @@ package struct OperationMachine: Sendable {
         get { self[.isAwakening] }
         set { self[.isAwakening] = newValue }
     }
-    /// Delayed: begins when the composite around it does.
+    /// Delayed: begins when the enclosing composite does.
     package private(set) var isHeldBack: Bool {
         get { self[.isHeldBack] }
         set { self[.isHeldBack] = newValue }
     }
-    /// The attempt has begun, and neither ended nor been given up.
+    /// The attempt has begun, and has neither ended nor been abandoned.
     package private(set) var isLive: Bool {
         get { self[.isLive] }
         set { self[.isLive] = newValue }
     }
-    /// A block is out: begun, and not returned. There is one at most: an attempt begins when the one before has left.
+    /// A block is in flight: begun, and not returned. There is one at most: an attempt begins only after the block of
+    /// the previous one has returned.
     package private(set) var isOut: Bool {
         get { self[.isOut] }
         set { self[.isOut] = newValue }
     }
 
     package var isDecided: Bool { phase >= .ending }
-    /// Whether its block has returned, and its end is for somebody else to give. Of a leaf.
+    /// Whether its block has returned, and its end has to come from elsewhere. For a leaf.
     package var awaitsItsEnd: Bool { phase == .executing && isLive && !isOut }
     package var isTerminal: Bool { phase > .ending }
     package var isQuiescent: Bool { pending == 0 }
@@ -118,7 +119,7 @@ package struct OperationMachine: Sendable {
     package enum Turn {
         /// The block is to be called; the block and the attempt count as pending.
         case begins
-        /// A gate was closed meanwhile; whoever opens it posts again.
+        /// A gate was closed meanwhile; the call that opens it posts again.
         case waits
         /// The operation ended meanwhile, or another turn came first.
         case isVoid
@@ -138,14 +139,14 @@ package struct OperationMachine: Sendable {
         return .begins
     }
 
-    /// Joins as a plain child that has begun as such: its turn is on its way, or its block is out.
+    /// Takes the state of a plain child that has begun: its turn is on its way, or its block is running.
     package mutating func join(isRunning: Bool) {
         _ = start()
         post()
         if isRunning { _ = turn(gateIsOpen: true) }
     }
 
-    /// Finishes at once, as a plain child that has finished.
+    /// Takes the state of a plain child that has finished.
     package mutating func finishAtOnce() {
         join(isRunning: true)
         _ = leaveFinished(number: attempt)
@@ -165,8 +166,8 @@ package struct OperationMachine: Sendable {
         isOut = false
     }
 
-    /// The block has returned, and that finishes the attempt: ``decide(_:number:)``, ``leave()``, ``letGo(_:)`` for both,
-    /// and ``settle()`` in one step, where nothing comes between them.
+    /// The block has returned, and that finishes the attempt: ``decide(_:number:)``, ``leave()``, ``letGo(_:)`` for
+    /// both, and ``settle()`` in one step, where nothing can intervene.
     ///
     /// - Returns: false: refused, and nothing was done.
     @inline(__always)
@@ -204,8 +205,8 @@ package struct OperationMachine: Sendable {
 
     /// Decides the outcome.
     ///
-    /// - Parameter number: the attempt that asks for it; nil: whoever holds the handle.
-    /// - Returns: how many units of `pending` that frees, to be let go by the caller; nil: refused.
+    /// - Parameter number: the attempt that asks for it; nil: a holder of the handle.
+    /// - Returns: how many units of `pending` that frees, to be released by the caller; nil: refused.
     package mutating func decide(_ end: End, number: Int32? = nil) -> Int32? {
         guard canEnd(number) else { return nil }
         phase = .ending
@@ -217,7 +218,7 @@ package struct OperationMachine: Sendable {
         return endAttempt()
     }
 
-    /// Whether an end would be accepted. An attempt that a decision is asked about is over for its own block.
+    /// Whether an end would be accepted. While a decision is asked for, the attempt is over for its own block.
     package func canEnd(_ number: Int32?) -> Bool {
         !isDecided && (number == nil || (number == attempt && phase != .deciding))
     }
@@ -240,7 +241,7 @@ package struct OperationMachine: Sendable {
 
     // MARK: Do it again
 
-    /// A decision is asked for.
+    /// Asks for a decision.
     ///
     /// - Returns: whether the attempt goes on until it is made; false: refused.
     package mutating func ask() -> Bool {
@@ -256,7 +257,7 @@ package struct OperationMachine: Sendable {
         case awake
     }
 
-    /// A new attempt, after a pause and when the old one has left.
+    /// Begins a new attempt, after a pause, and after the old one has left.
     ///
     /// - Returns: as ``decide(_:number:)``.
     package mutating func redo(_ how: Redo, paused: Bool, number: Int32? = nil) -> Int32? {
@@ -270,10 +271,10 @@ package struct OperationMachine: Sendable {
         return endAttempt()
     }
 
-    /// A composite around it, which is not settled, takes its end back. It begins when that one begins.
+    /// An enclosing composite, which is not settled, undoes its end. The operation begins when that composite begins.
     ///
-    /// - Parameter wasTold: its handler has been told how this attempt ended: so there is another one, though no block of it
-    ///   has begun.
+    /// - Parameter wasTold: its handler has been notified of the end of this attempt: so another attempt follows,
+    ///   although no block of this one has begun.
     package mutating func reawaken(_ how: Redo, wasTold: Bool = false) {
         precondition(phase == .ending && end != .finished)
         if runs == 0, attempt == 0 || !wasTold {
@@ -286,7 +287,7 @@ package struct OperationMachine: Sendable {
         }
     }
 
-    /// The composite around it begins: so may it.
+    /// The enclosing composite begins, so this operation may begin.
     ///
     /// - Returns: whether it was held back, or not begun.
     @inline(__always)
@@ -315,7 +316,7 @@ package struct OperationMachine: Sendable {
         case executing
     }
 
-    /// The step that follows a delay, when the old blocks have left.
+    /// The step that follows a delay, after the old blocks have returned.
     ///
     /// - Parameter isWhole: there are children to go on with; else its block is called after all.
     package mutating func proceed(gateIsOpen: Bool, isWhole: Bool = true) -> Next {

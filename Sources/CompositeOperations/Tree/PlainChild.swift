@@ -1,21 +1,23 @@
-// PlainChild.swift - what is known of a plain child by the types of its block: how it becomes an operation.
+// PlainChild.swift - the part of a plain child that depends on the types of its block: how it becomes an operation.
 //
-// Its value is one without references, of two words at most. A value with references could hold a handle of a sibling, and so
-// the node in which it lies: nobody would ever release either. And one handle would keep the values of all siblings.
+// Its value has no references, and takes two words at most. A value with references could hold a handle of a sibling,
+// and so the node that stores it: a cycle that is never released. And one handle would keep the values of all siblings
+// alive.
 
 package import Runs
 
-/// The metatype of a subclass says what is known of the block and the value of a child without an object.
+/// The metatype of a subclass describes the block and the value of a child without an object.
 @usableFromInline
 class PlainChild {
-    /// An operation that has finished, with the value of a child that has.
+    /// A finished operation, with the value of a finished child.
     class func finished(_ node: PlainNode, in tree: Domain) -> AnyOperation {
         fatalError("a child without a kind")
     }
 
     /// An operation with the block of a child.
     ///
-    /// - Parameter isRunning: its block is out, and is needed by whoever runs it: the operation has a copy.
+    /// - Parameter isRunning: its block is running, and the thread that runs it still needs it: the operation gets a
+    ///   copy.
     class func unfinished(_ node: PlainNode, isRunning: Bool, of composite: AnyOperation) -> AnyOperation {
         fatalError("a child without a kind")
     }
@@ -24,7 +26,7 @@ class PlainChild {
     class func returned(_ node: PlainNode, as operation: AnyOperation) {}
 }
 
-/// A child whose block gives a value.
+/// A child whose block returns a value.
 @usableFromInline
 class PlainBlock<V: Sendable>: PlainChild {
     /// Whether a child with such a value can be a plain one.
@@ -50,10 +52,10 @@ class PlainBlock<V: Sendable>: PlainChild {
     }
 }
 
-/// A child whose block is given the value of an earlier one.
+/// A child whose block takes the value of an earlier one.
 @usableFromInline
 final class PlainStep<Input: Sendable, V: Sendable>: PlainBlock<V> {
-    // The earlier one became an operation before.
+    // The earlier child has already become an operation.
     override class func unfinished(
         _ node: PlainNode, isRunning: Bool, of composite: AnyOperation
     ) -> AnyOperation {
@@ -63,7 +65,7 @@ final class PlainStep<Input: Sendable, V: Sendable>: PlainBlock<V> {
     }
 }
 
-/// A child whose block is given an index, and is that of others, too.
+/// A child whose block takes an index, and is shared with other children.
 final class PlainIndexed: PlainBlock<Void> {
     override class func unfinished(
         _ node: PlainNode, isRunning: Bool, of composite: AnyOperation

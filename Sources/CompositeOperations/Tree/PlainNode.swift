@@ -1,16 +1,16 @@
-// PlainNode.swift - the node of a child without an object, as the code of whoever registers it fills it.
+// PlainNode.swift - the node of a child without an object, as the registering code fills it.
 
 internal import Runs
 
-/// A child without an object: where its node is. Its children keep it.
+/// A child without an object: the address of its node, which its `PlainChildren` keep.
 @usableFromInline
 struct PlainNode: @unchecked Sendable {
-    // Unchecked: of each word it is said in children.c and Composition+Plain.swift who uses it when.
+    // Unchecked: children.c and Composition+Plain.swift specify for each word which thread uses it when.
 
-    /// Of the node. The block's closure lies first, in two words.
+    /// The address of the node. The block's closure comes first, in two words.
     @usableFromInline let address: UnsafeMutableRawPointer
 
-    /// Where the words of a node are.
+    /// The offsets of the words of a node.
     @usableFromInline
     enum Offset {
         /// The children, in the object that holds them.
@@ -19,17 +19,17 @@ struct PlainNode: @unchecked Sendable {
         @inlinable static var value: Int { 16 }
         /// The argument of the block: the address of an earlier node, or an index.
         @inlinable static var input: Int { 32 }
-        /// The kind of block and value.
+        /// The type of block and value.
         @inlinable static var type: Int { 40 }
-        /// Which kind of block it is, and of value.
+        /// The flags of block and value.
         @inlinable static var flags: Int { 52 }
         /// The operation that it has become.
         static var object: Int { 56 }
-        /// Of a node.
+        /// The size of a node.
         static var size: Int { 64 }
     }
 
-    /// Whether a node is as it is seen here.
+    /// Whether the layout of a node is as declared here.
     static var isAsExpected: Bool {
         PlainChildren.offset == Offset.children
             && PlainChildren.layout
@@ -38,7 +38,7 @@ struct PlainNode: @unchecked Sendable {
                     flags: Offset.flags, object: Offset.object)
     }
 
-    /// A node's word on its block and its value.
+    /// The flags in a node for its block and its value.
     @usableFromInline
     struct Flags: OptionSet {
         @usableFromInline let rawValue: UInt32
@@ -47,11 +47,11 @@ struct PlainNode: @unchecked Sendable {
         @inline(__always)
         init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// The block is given the value of an earlier child.
+        /// The block takes the value of an earlier child.
         @inlinable static var isStep: Flags { Flags(rawValue: 1) }
-        /// The block is given an index, and is that of others, too.
+        /// The block takes an index, and is shared with other children.
         @inlinable static var isIndexed: Flags { Flags(rawValue: 0x8000_0002) }
-        /// The block that it has with others goes with it.
+        /// The shared block is released with this node.
         static var ownsBlock: Flags { Flags(rawValue: 0x4000_0000) }
     }
 
@@ -59,18 +59,18 @@ struct PlainNode: @unchecked Sendable {
     @inline(__always)
     init(address: UnsafeMutableRawPointer) { self.address = address }
 
-    /// One word of it.
+    /// One word of the node.
     ///
     /// - Parameters:
-    ///   - offset: where.
-    ///   - type: as what.
+    ///   - offset: its offset.
+    ///   - type: its type.
     @inlinable
     @inline(__always)
     func word<Word>(_ offset: Int, _ type: Word.Type) -> UnsafeMutablePointer<Word> {
         (address + offset).assumingMemoryBound(to: type)
     }
 
-    /// Its words, before it is sent.
+    /// Fills its words, before it is sent.
     @inlinable
     @inline(__always)
     func fill<Block, Input>(_ block: consuming Block, type: PlainChild.Type, flags: Flags, input: Input) {
@@ -89,20 +89,20 @@ struct PlainNode: @unchecked Sendable {
 
     // MARK: What it says
 
-    /// The kind of its block and its value.
+    /// The type of its block and its value.
     var type: PlainChild.Type { word(Offset.type, PlainChild.Type.self).pointee }
 
-    /// Which kinds these are.
+    /// The flags of its block and its value.
     @inline(__always)
     var flags: Flags { word(Offset.flags, Flags.self).pointee }
 
-    /// Whether its value is there. Under no lock; then the value can be read.
+    /// Whether its value is stored, and can be read. Under no lock.
     var isFinished: Bool { PlainNodes.isFinished(address) }
 
-    /// Its value, when that is there.
+    /// Its value, once it is stored.
     func value<V>(_ type: V.Type) -> V { word(Offset.value, V.self).pointee }
 
-    /// Copies its value, when that is there, to where there is none.
+    /// Copies its value, once it is stored, to uninitialized memory.
     @inline(__always)
     func copyValue<V>(to place: UnsafeMutablePointer<V>) {
         // Values of plain children have no references.
@@ -110,15 +110,15 @@ struct PlainNode: @unchecked Sendable {
             from: address + Offset.value, byteCount: MemoryLayout<V>.size)
     }
 
-    /// The node whose value it is given.
+    /// The node whose value it takes.
     var step: PlainNode { PlainNode(address: word(Offset.input, UnsafeMutableRawPointer.self).pointee) }
 
     // MARK: Its block
 
-    /// That of one that is in nobody else's reach.
+    /// Takes the block of a node that no other thread can reach.
     func takeBlock<Block>(_ type: Block.Type) -> Block { word(0, Block.self).move() }
 
-    /// That of one that has returned, or is not called.
+    /// Takes a block that has returned, or will not be called.
     func takeBlock() -> AnyClosure {
         if flags.contains(.isIndexed) { return AnyClosure() }
         let block = word(0, AnyClosure.self)
@@ -126,12 +126,12 @@ struct PlainNode: @unchecked Sendable {
         return block.move()
     }
 
-    /// A copy of that of one that runs.
+    /// A copy of a block that is running.
     var copyOfBlock: AnyClosure { word(0, AnyClosure.self).pointee }
 
     // MARK: Its object
 
-    /// Which child it is, of one that had finished when all were taken: where its block was.
+    /// Stores the index of a child that had finished when all were taken, in place of its block.
     func finishedAt(_ index: Int) { word(0, Int.self).initialize(to: index) }
 
     /// See ``finishedAt(_:)``.

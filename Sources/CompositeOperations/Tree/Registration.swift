@@ -1,7 +1,8 @@
-// Registration.swift - the block that registers the children of a composite, as the user gave it: no closure around it.
+// Registration.swift - the block that registers the children of a composite, as the user gave it, with no closure
+// around it.
 
-/// A registration block. What it is called with, and what it gives, only its composite knows: so whatever keeps it has no type
-/// that would be made at run time.
+/// A registration block. Only its composite knows the types of its argument and its result: so an object that stores it
+/// needs no type that is instantiated at run time.
 struct Registration: Sendable {
     private enum Kind {
         case cascade, transaction
@@ -12,7 +13,7 @@ struct Registration: Sendable {
     private let kind: Kind
     private let block: AnyClosure
 
-    // Of one type each: as a generic argument a closure would be wrapped in another.
+    // A struct for each type: a bare closure would be wrapped in another one when passed as a generic argument.
     private struct Cascade<Success: Sendable> {
         let block: @Sendable (CascadeScope) throws -> Results<Success>
     }
@@ -54,12 +55,12 @@ struct Registration: Sendable {
             kind: .transactionWithoutValue, block: AnyClosure(TransactionWithoutValue(block: block)))
     }
 
-    /// Has it register children. On the target.
+    /// Calls the block to register children. On the target.
     ///
     /// - Parameters:
-    ///   - composite: whose block it is.
-    ///   - type: of that one's value.
-    /// - Returns: what the value is made of.
+    ///   - composite: the composite whose block it is.
+    ///   - type: the type of the composite's value.
+    /// - Returns: the children that the value is made of.
     @inline(__always)
     func call<Success>(
         for composite: AnyOperation, _ epoch: Int32, _ type: Success.Type

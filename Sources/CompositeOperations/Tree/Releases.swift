@@ -1,13 +1,13 @@
-// Releases.swift - chains of objects that hold each other go without recursion, however long they are.
+// Releases.swift - chains of objects that hold each other are released without recursion, however long they are.
 
 internal import Runs
 
-/// References of objects that go.
+/// The references of objects that are being deallocated.
 ///
-/// To take the next one out of an object that nobody else seems to hold would be no way: a weak reference may be about to make
-/// it somebody's again.
+/// We must not steal a field from an object whose count looks like 1: a weak reference may be promoting it at this
+/// moment.
 enum Releases {
-    /// Of one thread, while it releases.
+    /// The pending references of one thread, while it releases.
     private final class Waiting {
         var held: [Any]
         init(_ held: consuming [Any]) { self.held = held }
@@ -15,8 +15,8 @@ enum Releases {
 
     private static let value = ThreadValue()
 
-    /// Releases operations and blocks, on this thread: now, or, when this is called by an operation that goes because of
-    /// another such call, as soon as that has gone.
+    /// Releases operations and blocks, on this thread: now, or, if called by an operation that is being deallocated
+    /// because of another such call, after that deallocation.
     static func release(_ held: consuming [Any]) {
         if let outer = value.here {
             Unmanaged<Waiting>.fromOpaque(outer).takeUnretainedValue().held += held

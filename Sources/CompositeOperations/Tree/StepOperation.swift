@@ -1,12 +1,12 @@
-// StepOperation.swift - a step that is given the value of an earlier one. A class of its own, so that it is one object
-// beside the user's closure, without another closure around that.
+// StepOperation.swift - a step that takes the value of an earlier one. A separate class, so that it is one object in
+// addition to the user's closure, with no closure around that.
 
 internal import Runs
 
 /// A leaf of a cascade whose block takes the value of an earlier step.
 @usableFromInline
 final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Success>, @unchecked Sendable {
-    // Unchecked: as in `AnyOperation`; what is below goes with the block (I3).
+    // Unchecked: as in `AnyOperation`; the field below is accessed like the block (I3).
 
     /// Set, with a reference, as long as the block is of the kind `step`.
     @exclusivity(unchecked) private var step: Unmanaged<OperationHandle<Input>>?
@@ -22,7 +22,7 @@ final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Succe
         super.init(.step, AnyClosure(StepBlock(call: block)), plainChildOf: composite)
     }
 
-    /// As above.
+    /// Same as above.
     init(
         plainChildOf composite: __shared AnyOperation, using step: __shared OperationHandle<Input>,
         block: consuming AnyClosure
@@ -42,14 +42,14 @@ final class StepOperation<Input: Sendable, Success: Sendable>: COOperation<Succe
         _ = setContext(.here(options))
     }
 
-    /// A copy, whose block takes the value by itself.
+    /// A copy, whose block reads the value itself.
     private init(copyWith body: Body) {
         step = nil
         super.init(body: .none, on: nil, options: nil)
         self.body = body
     }
 
-    /// Only one that keeps its block has a step then, and there may be a chain of these.
+    /// Only an operation that keeps its block still has a step here, and such operations may form a chain.
     deinit { if let step { Releases.release([step.takeRetainedValue()]) } }
 
     @inline(__always)

@@ -1,19 +1,19 @@
-// Timers.swift - timeouts, deadlines and pauses: a timer of the shared scheduler for each that is running, none
-// otherwise; a task for one on a clock of the user's.
+// Timers.swift - timeouts, deadlines and pauses: one timer of the shared scheduler for each that is running, none
+// otherwise; a task for each on a clock of the user's.
 
 @_spi(Faces) internal import Runs
 internal import Scheduling
 
-/// Something that happens to an operation after a while, unless it is disarmed.
+/// An event that happens to an operation after a while, unless it is disarmed.
 final class OperationTimer: @unchecked Sendable {
-    // Unchecked: what is running and `isDisarmed` are under the lock of `state`.
+    // Unchecked: `running` and `isDisarmed` are guarded by the lock of `state`.
 
     enum Kind: Equatable {
         case whole
         case deadline
         case attempt(Int32)
         case pause(Int32)
-        /// Nobody finishes that attempt.
+        /// The end of that attempt may have been forgotten.
         case forgotten(Int32)
 
         var isOfAttempt: Bool {
@@ -30,7 +30,7 @@ final class OperationTimer: @unchecked Sendable {
     }
 
     let kind: Kind
-    /// Its end says something, and does nothing.
+    /// Its expiry is reported, and changes nothing.
     var isDiagnostic: Bool { if case .forgotten = kind { true } else { false } }
     private weak let operation: AnyOperation?
     private let duration: Duration
@@ -40,12 +40,12 @@ final class OperationTimer: @unchecked Sendable {
     init(_ kind: Kind, of operation: AnyOperation, after duration: Duration, clock: any Clock<Duration>) {
         self.kind = kind
         self.operation = operation
-        // Clocks stop the process for what they cannot count.
+        // Clocks stop the process on durations that they cannot represent.
         self.duration = min(max(duration, .zero), .longest)
         self.clock = clock
     }
 
-    /// Both are effects, which may come in either order.
+    /// Arming and disarming are effects, which may come in either order.
     func arm() {
         if state.withLock({ $0.isDisarmed }) { return }
         let running = start()
@@ -58,14 +58,14 @@ final class OperationTimer: @unchecked Sendable {
     }
 
     private func start() -> Running {
-        // Without a thread for timers there are still tasks.
+        // If there is no thread for timers, a task does it.
         if clock is ContinuousClock,
             let scheduled = try? Scheduler.shared.call(
                 after: duration, job: self,
                 { timer, isCancelled in
                     let timer = Unmanaged<OperationTimer>.fromOpaque(timer).takeRetainedValue()
-                    // Not on the timers' thread: handlers of the user's follow. And not on a worker, all of
-                    // which may be waiting for just this.
+                    // Not on the timers' thread, as user handlers follow. And not on a worker: all workers may be
+                    // waiting for just this.
                     if !isCancelled { Task.detached { timer.fire() } }
                 })
         {
@@ -77,7 +77,7 @@ final class OperationTimer: @unchecked Sendable {
                     try await clock.sleep(for: duration)
                     self.fire()
                 } catch {
-                    // Else somebody has disarmed it.
+                    // Otherwise it was disarmed.
                     if !Task.isCancelled { self.operation?.clockHasFailed(error, self) }
                 }
             })
@@ -95,7 +95,7 @@ final class OperationTimer: @unchecked Sendable {
         switch running {
         case .scheduled(let scheduled): scheduled.cancel()
         case .task(let task):
-            // A clock of a user's has code of the user's for the end of a sleep.
+            // On a user's clock, ending a sleep runs user code.
             if clock is ContinuousClock { task.cancel() } else { task.cancelElsewhere() }
         }
     }
@@ -123,7 +123,7 @@ extension AnyOperation {
             .deadline, after: ContinuousClock.now.duration(to: deadline), clock: ContinuousClock(), &effects)
     }
 
-    /// Its turn has come. Under the lock.
+    /// Its turn has come: ends it if its deadline has passed. Under the lock.
     final func endIfTooLate(_ effects: inout Effects) {
         guard let deadline = extras?.options?.deadline, deadline <= .now else { return }
         timeIsOver(&effects)
@@ -154,12 +154,12 @@ extension AnyOperation {
                 if gateIsOpen {
                     tell("its block returned 5 s ago, and nobody has finished it yet", &effects)
                 } else {
-                    watchForFinish(&effects)  // it may well wait for that
+                    watchForFinish(&effects)  // it may be waiting for the gate
                 }
             }
         case .whole, .deadline:
             change { effects in
-                // Not one that was disarmed too late, when the operation had been begun again.
+                // Not a timer that was disarmed too late, after the operation had begun again.
                 if extras?.timers.contains(where: { $0 === timer }) == true { timeIsOver(&effects) }
             }
         case .attempt(let number):
@@ -178,8 +178,8 @@ extension AnyOperation {
         }
     }
 
-    /// Its clock does not measure a time that matters: so it fails; where that was the time of an attempt, a resolver may begin
-    /// another one.
+    /// Its clock cannot measure a time that matters, so the operation fails. If that was the time of an attempt, a
+    /// resolver may begin another one.
     final func clockHasFailed(_ error: any Error, _ timer: OperationTimer) {
         change { effects in
             guard extras?.timers.contains(where: { $0 === timer }) == true, canEnd(nil) else { return }

@@ -5,20 +5,20 @@ internal import CompositeOperationsBasics
 internal import Scheduling
 internal import Synchronization
 
-/// A thread that waits: for an outcome, and for turns that it has to run itself.
+/// A waiting thread: it waits for an outcome, and for turns that it has to run itself.
 final class WaitingThread: ExecutionTarget, MainQueueSleeper {
-    /// Where its turns go; nil: to the thread that waits.
+    /// Where its turns are sent; nil: to the waiting thread.
     let destination: (any ExecutionTarget)?
     private let counter: CompletionCounter
     private let state = Guarded(State())
 
     private struct State {
-        /// Whether the thread sleeps, or is about to: nothing has happened since it looked. Without the main queue, the counter stands
-        /// at one then.
+        /// Whether the thread sleeps, or is about to: nothing has happened since it last checked. Without the main
+        /// queue, the counter is one then.
         var isArmed = false
         /// Whether the thread sleeps by serving the main queue; nil: it has not slept yet.
         var servesMainQueue: Bool?
-        /// Something has happened, and a waiter that serves the main queue has not looked yet.
+        /// Something has happened, and a waiter that serves the main queue has not checked yet.
         var isUnseen = false
         var isOver = false
         var work: [ExecutionWork] = []
@@ -31,9 +31,9 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
         }
     }
 
-    /// The outcome is there.
+    /// The outcome is set.
     ///
-    /// A turn that nobody will take any more goes: it holds the operation, which holds its waiter.
+    /// Turns that will not be taken any more are dropped: a turn holds the operation, which holds its waiter.
     func wake() {
         let rest = signal { state in
             state.isOver = true
@@ -43,9 +43,9 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
         for piece in rest { piece.run() }  // which does nothing
     }
 
-    /// A turn. The destination's own thread would wait for itself: so it takes the turn here.
+    /// Submits a turn. A thread of the destination would wait for itself: so it takes the turn here.
     ///
-    /// Where nobody waits, as with a child, which its composite starts, the built-in scheduler takes it.
+    /// If no thread waits, as with a child, which its composite starts, the built-in scheduler takes the turn.
     func submit(_ work: ExecutionWork) {
         if isInline {
             let isTooLate = signal { state in
@@ -61,7 +61,7 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
 
     private let inline = Atomic(false)
 
-    /// Whether its turns are taken by the thread that waits.
+    /// Whether its turns are taken by the waiting thread.
     var isInline: Bool { inline.load(ordering: .relaxed) }
 
     /// Whether the calling thread has to take the turns, when it waits.
@@ -69,11 +69,12 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
 
     /// Whether a target is serial, and can run nothing before the calling thread goes on.
     static func isHere(_ target: any ExecutionTarget) -> Bool {
-        // A lane is not left before what is above it on the stack has returned, though that is none of its operations.
+        // A lane is not left before the frames above it on the stack have returned, even if these are not of its
+        // operations.
         (target as? SerialLane)?.isOnStack ?? target.isCurrent
     }
 
-    /// The operation has been started by a thread that will wait; before its first turn is sent.
+    /// The operation has been started by a thread that will wait. Called before its first turn is sent.
     func prepare(takingTurns: Bool) { inline.store(takingTurns, ordering: .relaxed) }
 
     var isCurrent: Bool { false }
@@ -95,10 +96,11 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
     /// See ``MainQueue``.
     var isUnseen: Bool { state.withLock { $0.isUnseen } }
 
-    /// Runs turns until the outcome is there, or the time is over; on the main thread also what is in the main queue.
+    /// Runs turns until the outcome is set, or the deadline has passed; on the main thread also the items of the main
+    /// queue.
     ///
-    /// - Parameter operation: for which it waits.
-    /// - Returns: whether the outcome is there.
+    /// - Parameter operation: the operation that the thread waits for.
+    /// - Returns: whether the outcome is set.
     @available(*, noasync)
     func serve(until deadline: ContinuousClock.Instant?, for operation: AnyOperation) -> Bool {
         while true {
@@ -117,7 +119,7 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
             if !work.isEmpty { continue }
             if isOver { return true }
             guard let servesMainQueue else {
-                // An item served to find out may be the one that the waiter waits for: so it looks again.
+                // An item that was served to find out may have ended the wait: so check again.
                 let canServe = canServeMainQueue(for: operation)
                 state.withLock { $0.servesMainQueue = canServe }
                 continue
@@ -135,7 +137,7 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
                     defer { state.isArmed = false }
                     return (state.isOver, state.isArmed)
                 }
-                if isToLeave { counter.leave() }  // its memory goes with the last that is entered
+                if isToLeave { counter.leave() }  // its memory is released with the last entry
                 return isOver
             }
         }
@@ -165,7 +167,7 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
 }
 
 extension AnyOperation {
-    /// Blocks the calling thread until the outcome is there, or the time is over.
+    /// Blocks the calling thread until the outcome is set, or the timeout expires.
     @available(*, noasync)
     final func waitForEnd(timeout: Duration?) -> Bool {
         let deadline = timeout.map { ContinuousClock.now + $0 }
@@ -184,7 +186,7 @@ extension AnyOperation {
         return !look { extras?.waiters.remove(waiter) ?? false } || isEnded
     }
 
-    /// Somebody waits for the end. Under the lock.
+    /// Registers a waiter for the end. Under the lock.
     private final func register(_ waiter: Waiter) -> Waiter.Registration {
         seeFailure()
         if machine.isTerminal { return .isOver }
@@ -193,7 +195,7 @@ extension AnyOperation {
         return extras.waiters.append(waiter)
     }
 
-    /// Whether it has ended; then whoever asks has waited for that.
+    /// Whether it has ended; if so, the caller's wait is over, and the end counts as read.
     private final var isSeenEnded: Bool {
         look {
             seeFailure()
@@ -201,7 +203,7 @@ extension AnyOperation {
         }
     }
 
-    /// Waits, without blocking a thread, until the outcome is there.
+    /// Waits, without blocking a thread, until the outcome is set.
     final func awaitEnd() async {
         if isSeenEnded { return }
         let priority = Scheduler.callersPriority
@@ -217,8 +219,8 @@ extension AnyOperation {
         }
     }
 
-    /// Tells the sink of a wait that could not end: of a block that holds the last slot of a queue for an operation that
-    /// waits for one there. Under no lock.
+    /// Reports to the sink a wait that could not end: a block that holds the last slot of a queue waits for an
+    /// operation that needs a slot there. Under no lock.
     private final func tellOfOwnSlot() {
         guard Diagnostics.areHeard, let queue = look({ admission }), queue.isClosed(to: self, by: .here)
         else { return }

@@ -1,26 +1,28 @@
-// Inspectables.swift - what is alive, for dumps: kept from its beginning on, while somebody inspects, and only then.
+// Inspectables.swift - registers live objects for dumps, from the moment they begin, but only while inspection is on.
 //
-// Whoever makes or begins something asks `inspection_is_on()` first, which is one load and a branch, and calls `keep` only
-// then, under no lock. Nothing is held alive: an object is known by a weak reference, a transaction by a closure over values,
-// which its end takes out.
+// Code that makes or begins something checks `inspection_is_on()` first, which is one load and a branch, and calls `keep`
+// only if it is on, under no lock. Nothing is kept alive: an object is known by a weak reference, a transaction by a closure
+// over values, which is removed when the transaction ends.
 //
 // Invariants:
-//   I1  the switch is asked again under the lock of a shard, and `stop` empties each shard after it has turned the switch:
-//       so nothing is left after a stop.
-//   I2  under the lock of a shard, no other lock is taken and nothing of a user's is released: references to objects are
-//       followed, and let go, under none.
-//   I3  what is gone is swept when a shard has twice as much as after the last time, on a thread of nobody's: a sweep may
-//       let go of the last reference to something, and the caller of `keep` may hold a lock that its `deinit` takes.
-//   I4  a section is O(1), or O(what a shard has) for a sweep: a 256th of all of that kind.
+//   I1  the switch is checked again under the lock of a shard, and `stop` empties each shard after turning the switch off, so
+//       nothing is left after a stop.
+//   I2  under the lock of a shard, no other lock is taken and no user object is released; references to objects are loaded
+//       and released under no lock.
+//   I3  dead entries are swept when a shard has twice as many entries as after the last sweep, in a detached task: a sweep
+//       may release the last reference to an object, and the caller of `keep` may hold a lock that the object's `deinit`
+//       takes.
+//   I4  a section is O(1), or O(entries of a shard) for a sweep: a 256th of all entries of a kind.
 
 internal import CInspection
 internal import Synchronization
 
 /// An object that dumps show.
 package protocol Inspectable: AnyObject {
-    /// Whether there is nothing to be told of it any more. Under no lock.
+    /// Whether there is nothing left to report about it. Called under no lock.
     var isPastInspection: Bool { get }
-    /// Adds nodes for it, and for what is below it. Under no lock; of its own it takes each for a short section.
+    /// Adds nodes for the object, and for what is below it. Called under no lock; takes each of its own locks for a short
+    /// section.
     func inspect(_ inspector: inout Inspector)
 }
 
@@ -31,15 +33,15 @@ package enum Inspectables {
         case operations, queues, invokers, transactions, actions, gates
     }
 
-    /// One of them.
+    /// One entry.
     package final class Kept: @unchecked Sendable {
-        // Unchecked: it does not change; what an object does when it is asked is its own business.
+        // Unchecked: immutable; an object synchronises its own inspection.
 
-        /// In the order of their coming, of all kinds.
+        /// In the order of registration, across all kinds.
         package let number: Int
-        /// When it came.
+        /// The time of registration.
         package let since = ContinuousClock.now
-        /// That of a type, as a rule.
+        /// Usually the name of a type.
         package let name: String?
         private weak let weakObject: (any Inspectable)?
         private let node: (@Sendable () -> InspectedNode)?
@@ -55,16 +57,17 @@ package enum Inspectables {
             self.node = node
         }
 
-        /// The object, as long as that is there. Under no lock.
+        /// The object, while it is alive. Read under no lock.
         package var object: (any Inspectable)? { weakObject }
         /// The node of an entry without an object.
         package var value: InspectedNode? { node?() }
-        /// Whether it never goes but by ``Inspectables/forget(_:key:)``. Under no lock.
+        /// Whether the object is gone or has nothing left to report. An entry without an object is removed only by
+        /// ``Inspectables/forget(_:key:)``. Read under no lock.
         fileprivate var isOver: Bool { node == nil && object?.isPastInspection != false }
     }
 
     private final class Shard: @unchecked Sendable {
-        // Unchecked: the variables are used under `lock` alone.
+        // Unchecked: the variables are used only under `lock`.
         private let lock = InspectionLock()
         private var kept: [UInt: Kept] = [:]
         private var most = Inspectables.least
@@ -72,7 +75,7 @@ package enum Inspectables {
 
         var count: Int { lock.locked { kept.count } }
 
-        /// - Returns: whether it is to be swept.
+        /// - Returns: whether the shard must be swept.
         func add(_ key: UInt, _ one: Kept, unless isThere: (Kept) -> Bool) -> Bool {
             lock.locked {
                 guard inspection_is_on() else { return false }  // I1
@@ -94,7 +97,7 @@ package enum Inspectables {
             }
         }
 
-        /// - Returns: some of them, and how many there are.
+        /// - Returns: some entries, and how many there are in all.
         func some(_ most: Int) -> (some: [Kept], count: Int) {
             lock.locked { (kept.values.prefix(most).map(\.self), kept.count) }
         }
@@ -115,7 +118,7 @@ package enum Inspectables {
     private static let last = Atomic(0)
 
     private static func shard(_ kind: Kind, _ key: UInt) -> Shard {
-        // The low bits of an address are the same for all.
+        // The low bits are the same in all addresses.
         let mixed = (key >> 4 ^ key) &* 0x9E37_79B9_7F4A_7C15
         return shards[kind.rawValue][Int(mixed >> 56)]
     }
@@ -126,21 +129,22 @@ package enum Inspectables {
 
     // MARK: Keeping
 
-    /// Keeps an object, until it goes. Under no lock; once the caller has asked whether anything is to be kept.
+    /// Keeps an entry for an object until the object is deallocated. Called under no lock, after the caller has checked that
+    /// inspection is on.
     package static func keep(_ object: any Inspectable, _ kind: Kind, name: String? = nil) {
         let key = key(of: object)
         let shard = shard(kind, key)
         let one = Kept(nextNumber(), name, object, nil)
-        // The caller has the object: so a reference to it that goes here is not the last one. Another one that was at its
-        // address is gone (I2).
+        // The caller holds the object, so a reference to it released here is not the last one. Any other object that was at
+        // its address is gone (I2).
         let isToBeSwept = shard.add(key, one) { $0.object === object }
         if isToBeSwept { Task.detached { shard.sweep() } }  // I3
     }
 
-    /// Keeps something of which values are known, until it is forgotten.
+    /// Keeps an entry for something known by values only, until it is forgotten.
     ///
     /// - Parameters:
-    ///   - key: a number that no other one of the kind has.
+    ///   - key: a number that is unique within the kind.
     ///   - node: describes it. Called under no lock, on any thread.
     package static func keep(
         _ kind: Kind, key: UInt, name: String?, _ node: @escaping @Sendable () -> InspectedNode
@@ -159,7 +163,7 @@ package enum Inspectables {
     /// From now on, what begins is kept.
     package static func start() { inspection_turn(true) }
 
-    /// From now on, nothing is kept, and what has been is forgotten.
+    /// From now on, nothing is kept, and all entries are forgotten.
     package static func stop() {
         inspection_turn(false)
         for shard in shards.joined() {
@@ -172,16 +176,16 @@ package enum Inspectables {
     /// Whether what begins is kept.
     package static var areKept: Bool { inspection_is_on() }
 
-    /// How many are kept, of all kinds; also those that have gone, until they are swept.
+    /// The number of entries of all kinds, including dead ones that have yet to be swept.
     package static var count: Int { shards.joined().reduce(0) { $0 + $1.count } }
 
-    /// So many are taken from a shard in one section.
+    /// The most entries taken from a shard in one section.
     private static let mostOfAShard = 1_024
 
-    /// Some of a kind, the oldest first.
+    /// Some entries of a kind, the oldest first.
     ///
     /// - Parameter most: about how many.
-    /// - Returns: these, and how many others there are, some of which may have gone.
+    /// - Returns: these entries, and how many others there are, some of which may be dead.
     package static func some(of kind: Kind, most: Int) -> (some: [Kept], others: Int) {
         var (some, count): ([Kept], Int) = ([], 0)
         for shard in shards[kind.rawValue] {

@@ -1,12 +1,12 @@
 // InspectedNode.swift - what dumps know of one live object, as a value.
 
-/// A live object, as it was for a moment.
+/// A live object, as it was at one moment.
 package struct InspectedNode: Sendable {
-    /// Why it does not go on: what has to end, or to make room, first.
+    /// Why a node does not proceed: what must end, or make room, first.
     package struct Wait: Sendable {
-        /// The id of that.
+        /// The id of the awaited node.
         package let id: String
-        /// As a sentence with that as its object: "waits for", "needs a slot of".
+        /// As a phrase whose object is that node: "waits for", "needs a slot of".
         package let why: String
 
         package init(_ why: String, _ id: String) {
@@ -21,21 +21,21 @@ package struct InspectedNode: Sendable {
     package let kind: String
     /// The name that its owner gave it.
     package let name: String?
-    /// Tells it apart from all others of the dump.
+    /// Distinguishes it from all other nodes of the dump.
     package let id: String
-    /// Where it is on its way.
+    /// Its current state.
     package let state: String
-    /// Since when it has been kept.
+    /// When it was registered.
     package var since: ContinuousClock.Instant?
-    /// More that is known, in words.
+    /// Further details, in words.
     package var notes: [String] = []
-    /// For what it waits.
+    /// The nodes that it waits for.
     package var waitsFor: [Wait] = []
-    /// Whether it goes on as soon as one of `waitsFor` does, and not only when all do.
+    /// Whether it proceeds as soon as one of `waitsFor` does, rather than when all do.
     package var waitsForAny = false
-    /// Its block has returned without an end, and nothing has ended it since.
+    /// Whether its block has returned without ending it, and nothing has ended it since.
     package var isForgotten = false
-    /// How many are below it that are not in the dump.
+    /// How many objects below it are not in the dump.
     package var omitted = 0
 
     package init(_ kind: String, name: String? = nil, id: String, state: String) {
@@ -45,7 +45,7 @@ package struct InspectedNode: Sendable {
         self.state = state
     }
 
-    /// A node below a root, of which no more is known.
+    /// A node below a root, without further details.
     package init(below kind: String, id: String, state: String) {
         self.init(kind, id: id, state: state)
         depth = 1
@@ -67,7 +67,7 @@ package struct Inspector {
     ///   - room: how many nodes may be added.
     ///   - looks: how many objects may be looked at.
     ///   - names: the ids of objects that others refer to.
-    ///   - one: what is inspected.
+    ///   - one: the entry that is inspected.
     package init(
         room: Int, looks: Int, names: [ObjectIdentifier: String], _ one: Inspectables.Kept
     ) {
@@ -77,17 +77,17 @@ package struct Inspector {
         self.one = one
     }
 
-    /// The number of what is inspected.
+    /// The number of the inspected entry.
     package var number: Int { one.number }
-    /// The name that it has had since it was kept.
+    /// The name that the entry was registered with.
     package var name: String? { one.name }
 
-    /// The id of an object, if that is kept, too.
+    /// The id of an object, if it is registered.
     package func id(of object: ObjectIdentifier) -> String? { names[object] }
 
-    /// Adds a node, where there is room.
+    /// Adds a node, if there is room.
     ///
-    /// - Returns: its place; nil: there is none.
+    /// - Returns: its index; nil: there is no room.
     @discardableResult
     package mutating func add(_ node: InspectedNode) -> Int? {
         guard room > 0 else { return nil }
@@ -98,12 +98,12 @@ package struct Inspector {
         return nodes.count - 1
     }
 
-    /// Adds to what is known of a node.
+    /// Adds a detail to a node.
     package mutating func note(_ note: String, of place: Int) { nodes[place].notes.append(note) }
 
-    /// So many objects were looked at.
+    /// Records that `count` objects were looked at.
     package mutating func looked(at count: Int) { looks -= count }
 
-    /// So many below a node are not in the dump.
+    /// Records that `count` objects below a node are not in the dump.
     package mutating func omit(_ count: Int, below place: Int) { nodes[place].omitted += count }
 }

@@ -1,19 +1,19 @@
-// InspectedWaits.swift - threads and tasks that wait for an end just now: kept while somebody inspects. A waiter is about to
-// sleep: so this is on no short way.
+// InspectedWaits.swift - threads and tasks that are waiting for an end, kept while inspection is on. A waiter is about to
+// sleep, so this is not a fast path.
 
 internal import CInspection
 
-/// Waits that are under way.
+/// Waits in progress.
 package enum InspectedWaits {
-    /// One of them.
+    /// One wait.
     package struct Wait: Sendable {
-        /// The run whose block waits, or has made the task that does; 0: none.
+        /// The run whose block waits, or created the waiting task; 0: none.
         package let waiter: UInt64
-        /// For whose end.
+        /// The run whose end is awaited.
         package let target: UInt64
-        /// The kernel's number of a thread that is blocked; nil: a task.
+        /// The kernel's number of the blocked thread; nil: a task waits.
         package let thread: Int?
-        /// Whether the waiter goes on after some time, whatever comes.
+        /// Whether the wait has a timeout.
         package let hasLimit: Bool
         /// When it began.
         package let since: ContinuousClock.Instant
@@ -29,10 +29,10 @@ package enum InspectedWaits {
     private static let width = 16
     private static let shards = (0..<width).map { _ in Shard() }
 
-    /// A wait begins. Under no lock; once the caller has asked whether anything is to be kept.
+    /// Records that a wait begins. Called under no lock, after the caller has checked that inspection is on.
     ///
-    /// - Parameter isTask: nothing blocks but a task.
-    /// - Returns: for ``end(_:)``; 0: it is not kept. A word, as it is a part of what a task that waits has.
+    /// - Parameter isTask: a task waits, and no thread is blocked.
+    /// - Returns: a number for ``end(_:)``; 0: the wait is not kept. One word, because every waiting task stores it.
     package static func begin(_ waiter: UInt64, for target: UInt64, isTask: Bool, hasLimit: Bool) -> Int {
         let wait = Wait(
             waiter: waiter, target: target, thread: isTask ? nil : inspection_thread(), hasLimit: hasLimit,
@@ -55,9 +55,9 @@ package enum InspectedWaits {
         shard.lock.locked { shard.waits[number / width] = nil }
     }
 
-    /// Some of them.
+    /// Some waits.
     ///
-    /// - Parameter most: of each of the shards.
+    /// - Parameter most: how many of each shard.
     /// - Returns: these, the oldest first, and how many others there are.
     package static func some(most: Int) -> (some: [Wait], others: Int) {
         var (some, count): ([Wait], Int) = ([], 0)

@@ -2,9 +2,9 @@
 
 internal import Glibc
 
-/// Not `Mutex`, which ThreadSanitizer does not see into.
+/// Used in place of `Mutex`, which ThreadSanitizer cannot see into.
 package final class InspectionLock: @unchecked Sendable {
-    // Unchecked: it is what others are safe by.
+    // Unchecked: this is the lock that makes other types safe.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
     /// Not locked.
@@ -15,7 +15,7 @@ package final class InspectionLock: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Calls `body`, which is ours, and releases nothing of anyone's.
+    /// Calls `body`, which must be code of this package, and must release no user object.
     package func locked<Result>(_ body: () -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }

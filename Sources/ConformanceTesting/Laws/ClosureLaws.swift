@@ -1,4 +1,4 @@
-// ClosureLaws.swift - X, of closures; W, of how many run at a time; F, of their order.
+// ClosureLaws.swift - X: closures; W: how many run at a time; F: their order.
 
 import Glibc
 import PropertyTesting
@@ -225,7 +225,7 @@ extension Law {
             saboteur: .onThread
         ) { trial in
             let gauge = Gauge()
-            // Others come in between, and nothing blocks: a scheduler may replace threads that do.
+            // Other threads intervene, and no closure blocks: a scheduler may replace threads that block.
             try trial.flood { _ in
                 gauge.within {
                     let end = ContinuousClock.now + .microseconds(200)
@@ -357,14 +357,14 @@ extension Saboteur {
     }
 }
 
-/// Tells when it is released.
+/// Calls a closure when it is released.
 final class Token: Sendable {
     private let tell: @Sendable () -> Void
     init(_ tell: @escaping @Sendable () -> Void) { self.tell = tell }
     deinit { tell() }
 }
 
-/// How many are inside, and were at most.
+/// The number of threads inside, and its maximum.
 final class Gauge: Sendable {
     private let state = Locked((now: 0, most: 0))
     var most: Int { state.withLock { $0.most } }
@@ -379,9 +379,10 @@ final class Gauge: Sendable {
     }
 }
 
-/// A number that is read and written in two steps, which nothing makes one.
+/// A number that is read and written in two separate steps, not atomically.
 private final class Plain: Sendable {
-    // An atomic, not a variable: what breaks the law on purpose is no data race for a sanitizer to report.
+    // An atomic, not a variable: the saboteur must break the law without a data race that a sanitizer would
+    // report.
     private let number = Atomic(0)
     var value: Int {
         get { number.load(ordering: .relaxed) }

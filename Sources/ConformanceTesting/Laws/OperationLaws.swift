@@ -1,4 +1,4 @@
-// OperationLaws.swift - O, of operations; C, of their cancellation; E, of those that come after others.
+// OperationLaws.swift - O: operations; C: their cancellation; E: dependencies between them.
 
 import Glibc
 import PropertyTesting
@@ -20,7 +20,7 @@ extension Trial {
     }
 }
 
-/// The ends that were told of operations, by number.
+/// The reported ends of operations, by number.
 private final class Told: Sendable {
     private let ends: Locked<[[TestedOperation.End]]>
     let latch: Latch

@@ -1,4 +1,4 @@
-// TaskLaws.swift - K, of the tasks of a task executor.
+// TaskLaws.swift - K: the tasks of a task executor.
 
 import Glibc
 import PropertyTesting
@@ -83,7 +83,8 @@ extension Law {
                     ended.withLock { $0 += 1 }
                 }
                 guard isWaiting.wait(timeout: trial.limit) else {
-                    // The continuation may come when nobody keeps it any more.
+                    // The task may suspend only after this wait has timed out: its continuation is then
+                    // resumed at the end.
                     trial.atEnd {
                         if isWaiting.wait(timeout: trial.limit) { waiting.withLock { $0 }?.resume() }
                     }
@@ -103,7 +104,7 @@ extension Law {
                 let submit = instance.submit
                 let first = Locked(0)
                 instance.taskExecutor = SabotagedExecutor { job in
-                    // The tasks that yield have to begin before it can be seen.
+                    // The effect shows only after the yielding tasks have begun.
                     let isFirst = first.withLock { first in
                         first += 1
                         return first <= 200

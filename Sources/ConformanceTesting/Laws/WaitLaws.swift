@@ -1,4 +1,4 @@
-// WaitLaws.swift - D, of waits; P, of suspensions; B, of barriers; T, of timers; A, of loops; L, of the end.
+// WaitLaws.swift - D: waits; P: suspensions; B: barriers; T: timers; A: loops; L: shutdown.
 
 import Glibc
 import PropertyTesting
@@ -11,7 +11,8 @@ extension Law {
             saboteur: Saboteur("returns at once") { instance, acts in instance.drain = { acts.act() } }
         ) { trial in
             let (ended, count) = (Locked(0), Locked(0))
-            // In every second case the first one lasts until somebody drains: in the others, the last one races that.
+            // In every second case the first closure lasts until the drain has begun; in the others, the last
+            // closure races the drain.
             let gate = Gate()
             if trial.load.mix % 2 == 1 { gate.open() }
             trial.fromAllThreads { number in
@@ -451,7 +452,7 @@ extension Law {
             let runs = Locked(0)
             trial.fromAllThreads { number in
                 trial.submit(number) {
-                    // So that not all have run before the end comes.
+                    // Delays the closures, so not all have run before the shutdown.
                     usleep(50)
                     runs.withLock { $0 += 1 }
                 }

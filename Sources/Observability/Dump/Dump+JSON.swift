@@ -1,9 +1,9 @@
-// Dump+JSON.swift - a dump as JSON. Of Foundation only what encodes.
+// Dump+JSON.swift - a dump as JSON. Imports only the part of Foundation that encodes.
 
 internal import FoundationEssentials
 
 extension Dump {
-    /// The dump in JSON, from which a `JSONDecoder` makes it again; the keys are in alphabetical order.
+    /// The dump as JSON, which a `JSONDecoder` can decode; the keys are in alphabetical order.
     public var json: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

@@ -1,6 +1,6 @@
-// Dump+Make.swift - how a dump is made: of what is kept, within its limits.
+// Dump+Make.swift - makes a dump from the kept objects, within its limits.
 //
-// All references to live objects are let go of when the dump is there, under no lock.
+// All references to live objects are released once the dump is complete, under no lock.
 
 internal import CompositeOperationsBasics
 
@@ -19,7 +19,7 @@ extension Dump {
         waits = some.prefix(limit).map { Wait($0, now) }
         omittedWaits = others + some.count - waits.count
         schedulers = SchedulerState.all()
-        // Each worker's body and its start are known where they are recorded.
+        // Each worker's body and its start are known only if they are recorded.
         if Recorder.isOn { changeWorkers { $0.addBody() } }
         if stacks { changeWorkers { $0.addStack() } }
         problems = made.problems(waits, blockedWorkers)
@@ -51,18 +51,19 @@ extension Dump {
 private struct Inspected {
     private var nodes: [Inspectables.Kind: [InspectedNode]] = [:]
     private var omitted: [Inspectables.Kind: Int] = [:]
-    /// The objects that were looked at: held until all is done.
+    /// The inspected objects, held until the dump is complete.
     private var held: [any Inspectable] = []
 
     init(_ limit: Int) {
         var found: [(kind: Inspectables.Kind, one: Inspectables.Kept)] = []
         for kind in Inspectables.Kind.allCases {
-            // Some have gone, or have ended: what is there of a kind beyond twice what is alive is not much.
+            // Some entries are dead or have ended; a kind has few entries beyond twice the number of its
+            // live objects.
             let (some, others) = Inspectables.some(of: kind, most: 4 * limit + 8_192)
             omitted[kind] = others
             found += some.map { (kind, $0) }
         }
-        // Queues are referred to by others.
+        // Other nodes refer to queues.
         var names: [ObjectIdentifier: String] = [:]
         var objects: [Int: any Inspectable] = [:]
         for (kind, one) in found {
@@ -92,7 +93,8 @@ private struct Inspected {
                 omitted[kind, default: 0] += alive.count - index
                 break
             }
-            // One for each of the roots that follow, as far as that goes; and as many looks.
+            // Reserve one node for each of the following roots, as far as the room allows, and as many
+            // looks.
             let reserve = min(alive.count - index - 1, room - 1)
             var inspector = Inspector(
                 room: room - reserve, looks: max(1, looks - reserve), names: names, one)
@@ -136,7 +138,7 @@ extension Dump.Wait {
     }
 }
 
-/// Not less than 0: what came after the beginning of the dump is new.
+/// Not less than 0: an entry that began after the dump did counts as new.
 private func seconds(from start: ContinuousClock.Instant, to end: ContinuousClock.Instant) -> Double {
     let (seconds, attoseconds) = max(.zero, start.duration(to: end)).components
     return Double(seconds) + Double(attoseconds / 1_000_000_000_000) / 1_000_000

@@ -49,7 +49,7 @@ private struct Lines {
         lines.append(depth > Self.deepest ? "\(indent)(level \(depth)) \(text)" : indent + text)
     }
 
-    /// A name cannot look like another line.
+    /// Escapes control characters, so a name cannot look like another line.
     private static func onOneLine(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: { $0.value < 0x20 }) else { return text }
         return text.unicodeScalars.map {
@@ -70,7 +70,7 @@ private struct Lines {
     mutating func list(_ title: String, _ section: Dump.Section) {
         if section.nodes.isEmpty, section.omitted == 0 { return }
         add(0, "\(title):")
-        // Nodes that are left out below a node are mentioned after the ones that are there.
+        // The number of nodes left out below a node follows the nodes that are shown there.
         var open: [(depth: Int, omitted: Int)] = []
         func close(_ depth: Int, _ lines: inout Lines) {
             while let last = open.last, last.depth >= depth {

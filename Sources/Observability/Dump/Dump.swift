@@ -1,26 +1,27 @@
-// Dump.swift - what is alive, as values.
+// Dump.swift - the live objects, as values.
 
-/// Everything of the process that was alive when it was looked at. Its description is a text; ``json`` is the same for programs.
+/// All live objects of the process, each as it was when it was inspected. The description is a text; ``json`` is the same for
+/// programs.
 public struct Dump: Hashable, Sendable, Codable {
     /// A live object.
     public struct Node: Hashable, Sendable, Codable {
-        /// How far below the root it is; 0: it is one. What follows with a greater depth is below it.
+        /// How far below the root the node is; 0: it is a root. Following nodes with a greater depth are below it.
         public let depth: Int
         /// Its kind, in a word: `cascade`, `queue`.
         public let kind: String
-        /// The name that its owner gave it; of an invoker, a command, a transaction: that of a type.
+        /// The name that its owner gave it; for an invoker, a command or a transaction, that of a type.
         public let name: String?
-        /// Tells it apart from all others of the dump.
+        /// Distinguishes it from all other nodes of the dump.
         public let id: String
-        /// Where it is on its way: of an operation, its state.
+        /// Its current state.
         public let state: String
-        /// For how many seconds it has been kept; of roots.
+        /// For how many seconds it has been kept; only for roots.
         public let age: Double?
-        /// More that is known, in words.
+        /// Further details, in words.
         public let notes: [String]
-        /// For what it waits.
+        /// The nodes that it waits for.
         public let waitsFor: [Reason]
-        /// How many are below it that are not in the dump, at least: some of them may have ended.
+        /// The least number of nodes below it that are not in the dump; some of them may have ended.
         public let omitted: Int
 
         /// Kind, name and id, as in `cascade "download" #3`.
@@ -30,43 +31,43 @@ public struct Dump: Hashable, Sendable, Codable {
         }
     }
 
-    /// Why a node does not go on.
+    /// Why a node does not proceed.
     public struct Reason: Hashable, Sendable, Codable {
-        /// As a sentence with `id` as its object: `depends on`.
+        /// As a phrase whose object is `id`: `depends on`.
         public let why: String
-        /// Of the node that has to end, or to make room.
+        /// The id of the node that must end, or make room.
         public let id: String
     }
 
-    /// Some roots, and what is below them.
+    /// Some roots, and the nodes below them.
     public struct Section: Hashable, Sendable, Codable {
-        /// Each before those that are below it.
+        /// The nodes, each before those below it.
         public internal(set) var nodes: [Node] = []
-        /// How many roots are not in the dump: about, as some of them may have gone.
+        /// About how many roots are not in the dump; some of them may be gone.
         public internal(set) var omitted = 0
     }
 
     /// A thread or a task that waits for the end of an operation.
     public struct Wait: Hashable, Sendable, Codable {
-        /// The operation whose block waits, or has made the task that does; nil: it is none, or not known.
+        /// The operation whose block waits, or created the waiting task; nil: none, or not known.
         public let waiter: String?
-        /// The kernel's number of a thread that is blocked; nil: a task waits.
+        /// The kernel's number of the blocked thread; nil: a task waits.
         public let thread: Int?
-        /// For whose end.
+        /// The id of the operation whose end is awaited.
         public let id: String
-        /// Whether it ends after some time, whatever comes.
+        /// Whether the wait has a timeout.
         public let hasLimit: Bool
-        /// For how many seconds it has waited.
+        /// For how many seconds the wait has lasted.
         public let age: Double
     }
 
-    /// Something that will not go on by itself, or may not.
+    /// Something that will not, or may not, proceed by itself.
     public struct Problem: Hashable, Sendable, Codable {
         /// The kind of problem.
         public enum Kind: String, Hashable, Sendable, Codable {
-            /// Some wait for each other, all around.
+            /// Nodes wait for each other in a cycle.
             case cycle
-            /// The block of an operation has returned without an end, and nothing has ended it since.
+            /// The block of an operation has returned without ending it, and nothing has ended it since.
             case forgottenFinish
             /// A thread waits in a block, and can run nothing else meanwhile.
             case blockedThread
@@ -76,21 +77,21 @@ public struct Dump: Hashable, Sendable, Codable {
 
         /// The kind of problem.
         public let kind: Kind
-        /// As a sentence, with the titles of those concerned.
+        /// A sentence, with the titles of the nodes concerned.
         public let text: String
-        /// The ids of those concerned; of a cycle each waits for the next, and the last for the first.
+        /// The ids of the nodes concerned; in a cycle, each waits for the next, and the last for the first.
         public let ids: [String]
     }
 
-    /// How many nodes a section has at most.
+    /// The most nodes that a section has.
     public let limit: Int
-    /// Whether what begins was kept: if not, nothing but schedulers is shown.
+    /// Whether inspection was on; if not, only schedulers are shown.
     public let isOn: Bool
     /// The problems, to be looked at first.
     public internal(set) var problems: [Problem] = []
     /// Trees of operations that have been started, and have not ended.
     public internal(set) var trees = Section()
-    /// Queues, and below each those that came first, with their tickets.
+    /// Queues, and below each the tickets of the earliest operations.
     public internal(set) var queues = Section()
     /// Invokers, and below each some of its commands.
     public internal(set) var invokers = Section()
@@ -100,7 +101,7 @@ public struct Dump: Hashable, Sendable, Codable {
     public internal(set) var actions = Section()
     /// Gates of admission, and below each some of its tenants.
     public internal(set) var gates = Section()
-    /// The tasks and threads that wait for the end of an operation, the longest first.
+    /// The tasks and threads that wait for the end of an operation, the longest wait first.
     public internal(set) var waits: [Wait] = []
     /// How many waits are not in the dump.
     public internal(set) var omittedWaits = 0

@@ -5,7 +5,7 @@ internal import CompositeOperationsBasics
 public import Glibc
 internal import Synchronization
 
-/// Shows what of the process is alive: trees of operations, queues, invokers, open transactions, actions, schedulers.
+/// Shows what is alive in the process: trees of operations, queues, invokers, open transactions, actions, schedulers.
 ///
 /// ```swift
 /// Inspection.start()  // or COOPERATIONS_INSPECT=1 in the environment
@@ -13,30 +13,30 @@ internal import Synchronization
 /// print(Inspection.dump())
 /// ```
 ///
-/// While nobody inspects, what begins asks one word about it, and nothing is kept.
+/// While inspection is off, anything that begins checks one word, and nothing is kept.
 public enum Inspection {
     /// Keeps what begins from now on: root operations when they are started, queues, invokers and actions when they are made,
-    /// transactions when they are opened, waits when they begin. Nothing is held alive by that.
+    /// transactions when they are opened, waits when they begin. This keeps nothing alive.
     public static func start() { Inspectables.start() }
 
-    /// Keeps nothing more, and forgets what has been kept.
+    /// Stops keeping what begins, and forgets what has been kept.
     public static func stop() { Inspectables.stop() }
 
     /// Whether what begins is kept.
     public static var isOn: Bool { Inspectables.areKept }
 
-    /// Everything that is alive now. The program goes on meanwhile: each object is shown as it was when it was looked at.
+    /// Everything that is alive now. The program keeps running meanwhile: each object is shown as it was when it was inspected.
     ///
-    /// May be called from any thread, also in blocks and handlers; not while a lock is held that a `deinit` of yours takes: what is
-    /// looked at is held for that moment, and so may be let go of here.
+    /// May be called from any thread, including in blocks and handlers, but not while holding a lock that one of your `deinit`s
+    /// takes: inspected objects are retained meanwhile, so their last references may be released here.
     ///
     /// - Parameters:
-    ///   - limit: how many operations the trees have at most; likewise queues with their tickets, invokers with their
-    ///     commands, transactions, and actions with their executions. What is left out is counted.
-    ///   - stacks: whether workers that are in a body are asked where they are: by a signal, which may end a call of the kernel in
-    ///     which one sleeps, see ``ThreadStack``.
-    /// - Complexity: O(`limit`), however much is alive; while the recorder is on, O(its events of a thread) for each worker that is in
-    ///   a body.
+    ///   - limit: the most operations that the trees have; likewise queues with their tickets, invokers with their commands,
+    ///     transactions, and actions with their executions. What is left out is counted.
+    ///   - stacks: whether the stacks of workers that are in a body are read, by a signal that may end a system call in which a
+    ///     worker sleeps; see ``ThreadStack``.
+    /// - Complexity: O(`limit`), however much is alive; while the recorder is on, also O(events of its thread) for each worker that
+    ///   is in a body.
     /// - Precondition: `limit` is greater than 0.
     public static func dump(limit: Int = 10_000, stacks: Bool = false) -> Dump {
         if limit < 1 { fatalError("Inspection.dump: the limit is \(limit), and must be at least 1") }
@@ -59,13 +59,13 @@ public enum Inspection {
         }
     }
 
-    /// Starts to inspect, and writes a dump as text to a file whenever a signal arrives. The signal's handler only wakes a thread,
-    /// which makes the dump; that thread is there from now on, and the handler stays.
+    /// Starts inspection, and writes a dump as text to a file whenever a signal arrives. The signal's handler only wakes a thread,
+    /// which makes the dump. The thread and the handler remain from now on.
     ///
     /// - Parameters:
-    ///   - signal: whose former handler is replaced.
-    ///   - descriptor: of the file.
-    /// - Returns: false, and nothing was done, when this has been called before, or the system refuses it.
+    ///   - signal: the signal; its former handler is replaced.
+    ///   - descriptor: the file's descriptor.
+    /// - Returns: false, with no effect, if this has been called before or the system refuses it.
     @discardableResult
     public static func dumpOnSignal(
         _ signal: Int32 = SIGUSR2, limit: Int = 10_000, stacks: Bool = false,
@@ -76,7 +76,7 @@ public enum Inspection {
         }
     }
 
-    /// Likewise, for code that is given the dumps, one after another, on that thread.
+    /// Likewise, but passes the dumps to `body`, one after another, on that thread.
     @discardableResult
     public static func dumpOnSignal(
         _ signal: Int32 = SIGUSR2, limit: Int = 10_000, stacks: Bool = false,
@@ -91,7 +91,7 @@ public enum Inspection {
             new.release()
             return false
         }
-        // The receiver stays as long as the process.
+        // The receiver lives as long as the process.
         guard inspection_on_signal(signal, { Inspection.signalHasArrived() }) == 0 else {
             receiver.store(nil, ordering: .releasing)
             new.release()

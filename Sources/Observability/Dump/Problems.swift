@@ -1,8 +1,8 @@
-// Problems.swift - who waits for each other, and what was forgotten: pure, of nodes and waits.
+// Problems.swift - finds nodes that wait for each other, and forgotten ends; a pure function of nodes and waits.
 //
-// A node goes on when all that it waits for do, or, as one that needs a slot of a queue, when one does. What waits for nothing
-// that is known goes on. So whoever is left waits for others that are left: among these a cycle is looked for, and each
-// strongly connected part has one. A wait with a limit of time is none: it ends by itself.
+// A node can proceed when all nodes that it waits for can, or, if it needs a slot of a queue, when one of them can. A node
+// that waits for no known node can proceed. Hence each remaining node waits for other remaining nodes. Among these, one cycle
+// is found in each strongly connected component. A wait with a timeout is ignored: it ends by itself.
 
 internal import CompositeOperationsBasics
 
@@ -12,7 +12,7 @@ struct Problems {
     private let waits: [Dump.Wait]
     private var places: [String: Int] = [:]
     private var roots: [Int] = []
-    /// For whom a node waits.
+    /// The nodes that each node waits for.
     private var edges: [[Int]]
 
     init(_ nodes: [InspectedNode], _ waits: [Dump.Wait]) {
@@ -36,7 +36,7 @@ struct Problems {
                 if let other = places[wait.id] {
                     edges[place].append(other)
                 } else if node.waitsForAny {
-                    edges[place] = []  // one that is not known, and may go on
+                    edges[place] = []  // an unknown node, which may proceed
                     break
                 }
             }
@@ -50,7 +50,7 @@ struct Problems {
 
     private func title(_ place: Int) -> String { Dump.Node(nodes[place], .now).title }
 
-    /// With that of its tree.
+    /// The title, with that of its tree.
     private func title(of id: String) -> String {
         guard let place = places[id] else { return "operation \(id)" }
         return roots[place] == place ? title(place) : "\(title(place)) of \(title(roots[place]))"
@@ -69,7 +69,7 @@ struct Problems {
         }
     }
 
-    /// Whether each goes on, as far as is known.
+    /// Whether each node can proceed, as far as is known.
     private var goOn: [Bool] {
         var waiters: [[Int]] = Array(repeating: [], count: nodes.count)
         var open = edges.map { Set($0).count }
@@ -90,7 +90,7 @@ struct Problems {
         return goOn
     }
 
-    /// One node of each part in which all wait for each other.
+    /// One cycle of each part in which all nodes wait for each other.
     private var cyclesOfPlaces: [[Int]] {
         let goOn = goOn
         let stuck = edges.enumerated().map { place, others in
@@ -115,7 +115,7 @@ struct Problems {
                     states[other] = 1
                     path.append((other, 0))
                 case 1:
-                    // The nodes of the cycle are done with: further cycles of theirs have the same cause.
+                    // The nodes of the cycle are done: further cycles through them have the same cause.
                     let first = path.firstIndex { $0.place == other } ?? 0
                     found.append(path[first...].map(\.place))
                     for step in path[first...] { states[step.place] = 2 }

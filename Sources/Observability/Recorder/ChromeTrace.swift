@@ -2,8 +2,7 @@ internal import Glibc
 
 extension Recording {
     /// The recording as JSON in the Trace Event Format, which Perfetto (ui.perfetto.dev), Chrome (about:tracing) and Speedscope
-    /// read: a track for each thread, bodies as nested slices, arrows from where an operation was handed over to where it
-    /// began.
+    /// read: a track for each thread, bodies as nested slices, arrows from where an operation was submitted to where it began.
     ///
     /// - Complexity: O(n log n) in the number of events, some 150 bytes for each.
     /// - Source: Trace Event Format (Google, 2016).
@@ -49,7 +48,7 @@ private struct TraceWriter {
         for event in track.events {
             guard let name = event.label else { continue }
             let arguments = event.operation.map(arguments) ?? event.arguments
-            // An arrow begins in a slice, so a submission is one.
+            // An arrow must begin in a slice, so a submission is drawn as one.
             let phase =
                 event.kind == .submit || event.kind == .timer ? #""ph":"X","dur":0"# : #""ph":"i","s":"t""#
             add(
@@ -68,7 +67,7 @@ private struct TraceWriter {
         add(#""ph":"f","bp":"e","tid":\#(target),"ts":\#(time(begun.time_ns)),\#(common)"#)
     }
 
-    /// As JSON: the function of a body, which is the closure's where it is one.
+    /// As JSON: the name of the body's function, or of its closure.
     private func name(of slice: Slice, _ track: Recording.Track) -> String {
         switch slice.kind {
         case .search: return #""search""#
@@ -93,7 +92,7 @@ private struct TraceWriter {
 
     private func time(_ time_ns: UInt64) -> String { microseconds(time_ns - origin_ns) }
 
-    /// With three places: the format has microseconds.
+    /// With three decimals: the format's unit is microseconds.
     private func microseconds(_ time_ns: UInt64) -> String {
         let fraction = String(1_000 + time_ns % 1_000).dropFirst()
         return "\(time_ns / 1_000).\(fraction)"
@@ -101,7 +100,7 @@ private struct TraceWriter {
 }
 
 extension Recording.Event {
-    /// As JSON; nil: it begins or ends a slice.
+    /// As JSON; nil: the event begins or ends a slice.
     fileprivate var label: String? {
         switch kind {
         case .begin, .end, .search, .park, .unpark, .block, .unblock, .spanBegin, .spanEnd,
@@ -124,7 +123,7 @@ extension Recording.Event {
     }
 }
 
-/// As a string of JSON.
+/// As a JSON string.
 private func quoted(_ text: String) -> String {
     var quoted = "\""
     for scalar in text.unicodeScalars {

@@ -1,6 +1,6 @@
-/// How long something took, over many times.
+/// A distribution of durations.
 public struct Distribution: Hashable, Sendable, CustomStringConvertible {
-    /// How many there are.
+    /// The number of durations.
     public let count: Int
     private let sorted_ns: [UInt64]
 
@@ -9,7 +9,7 @@ public struct Distribution: Hashable, Sendable, CustomStringConvertible {
         count = nanoseconds.count
     }
 
-    /// The time that a share of all did not exceed, between 0 and 1; nil: there is none.
+    /// The time that the given share of all durations, between 0 and 1, did not exceed; nil: there is none.
     public func quantile(_ share: Double) -> Duration? {
         guard let last = sorted_ns.indices.last, (0...1).contains(share) else { return nil }
         return .nanoseconds(sorted_ns[min(last, Int(share * Double(sorted_ns.count)))])
@@ -25,8 +25,8 @@ public struct Distribution: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Recording {
-    /// How long operations that have begun had waited since they were handed over. Where events were lost, of those alone that
-    /// were handed over since the time from which on all tracks have theirs.
+    /// How long operations that have begun had waited since they were submitted. If events were lost, only operations
+    /// submitted since the time from which all tracks are complete are included.
     public var waits: Distribution {
         Distribution(
             handovers().map { handover in
@@ -35,7 +35,7 @@ extension Recording {
             })
     }
 
-    /// How long the bodies took that have begun and ended.
+    /// How long the bodies that have begun and ended took.
     public var runs: Distribution {
         Distribution(
             tracks.flatMap { track in
@@ -45,7 +45,7 @@ extension Recording {
 }
 
 extension Duration {
-    /// With the unit that suits it, as in `1.3 µs`: three digits, or all before the point.
+    /// With a suitable unit, as in `1.3 µs`: three digits, or all digits before the decimal point.
     var short: String {
         let nanoseconds = Double(components.seconds) * 1e9 + Double(components.attoseconds) / 1e9
         let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")]

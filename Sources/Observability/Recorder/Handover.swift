@@ -1,7 +1,7 @@
-/// An operation on its way: where it was handed over, and where it began.
+/// The handover of an operation: where it was submitted, and where it began.
 ///
-/// Two ends belong together that are of the same words, the first with the first; where events were lost, from the time on
-/// from which all tracks have theirs.
+/// A submission and a begin with the same words are paired, the first with the first. If events were lost, only those
+/// since the time from which all tracks are complete are paired.
 package struct Handover: Sendable {
     package let submitted: Place
     package let begun: Place
@@ -14,7 +14,7 @@ package struct Handover: Sendable {
 }
 
 extension Recording {
-    /// All operations whose submission and begin are both there, in the order of their begins.
+    /// All operations whose submission and begin are both recorded, in the order of their begins.
     ///
     /// - Complexity: O(n log n) in the number of events.
     package func handovers() -> [Handover] {
@@ -30,7 +30,7 @@ extension Recording {
                 }
             }
         }
-        // Submissions first: their ticks may be a little late.
+        // At equal times submissions come first: their ticks may be a little late.
         ends.sort { ($0.time_ns, $0.isBegin ? 1 : 0) < ($1.time_ns, $1.isBegin ? 1 : 0) }
         var waiting: [Operation: Waiting] = [:]
         var found: [Handover] = []

@@ -2,11 +2,11 @@ internal import CInspection
 internal import CScheduler
 internal import Glibc
 
-/// The last events of every thread that has to do with schedulers: what was submitted, began and ended, was stolen, slept.
+/// The last events of every thread that deals with schedulers: submissions, begins and ends, steals, sleeps.
 ///
-/// Off at first, and then each event costs a load and a branch. While on, an operation costs some 10 to 30 ns more, and a fork that
-/// no other worker takes costs nothing more (`ours-recorded` in the benchmark). The newest events of a thread replace its oldest ones;
-/// how many were lost is said.
+/// The recorder is initially off; each event then costs a load and a branch. While it is on, an operation costs some 10 to 30 ns
+/// more, and a fork that no other worker takes costs nothing more (`ours-recorded` in the benchmark). The newest events of a thread
+/// replace its oldest ones; the number of lost events is reported.
 ///
 /// ```swift
 /// Recorder.start()
@@ -16,12 +16,12 @@ internal import Glibc
 ///
 /// The file opens in Perfetto (ui.perfetto.dev) and in Chrome (about:tracing).
 public enum Recorder {
-    /// Begins to record, in the whole process; nothing more where that is on.
+    /// Starts recording, in the whole process; no effect while it is on.
     ///
-    /// `csched_recorder_start` does the same for programs in C, and records no slices of operations with their names.
+    /// `csched_recorder_start` does the same for programs in C, but records no named slices of operations.
     ///
-    /// - Parameter eventsPerThread: how many are kept of a thread, 32 bytes each: rounded up to a power of two between 64 and
-    ///   1,048,576. Threads that have events already keep the room that they have.
+    /// - Parameter eventsPerThread: how many events are kept per thread, 32 bytes each; rounded up to a power of two between 64 and
+    ///   1,048,576. Threads that already have events keep their present capacity.
     public static func start(eventsPerThread: Int = 8_192) {
         precondition(
             eventsPerThread > 0,
@@ -30,7 +30,7 @@ public enum Recorder {
         inspection_turn_records(true)
     }
 
-    /// Stops recording. What there is stays, and can be read.
+    /// Stops recording. The recorded events remain, and can be read.
     public static func stop() {
         inspection_turn_records(false)
         csched_recorder_stop()
@@ -39,7 +39,7 @@ public enum Recorder {
     /// Whether events are recorded.
     public static var isOn: Bool { csched_recorder_is_on() }
 
-    /// An event of the program's own, on the track of the calling thread. Nothing while the recorder is off.
+    /// Records an event of the program's own, on the track of the calling thread. Does nothing while the recorder is off.
     ///
     /// - Complexity: some 15 ns while it is on.
     public static func mark(_ name: StaticString) {
@@ -47,9 +47,9 @@ public enum Recorder {
         csched_record(Recording.Kind.mark.rawValue, UInt64(UInt(bitPattern: name.utf8Start)), 0)
     }
 
-    /// Calls a body, which is a slice on the track of the calling thread while the recorder is on.
+    /// Calls a body, and records it as a slice on the track of the calling thread while the recorder is on.
     ///
-    /// - Parameter number: tells slices of the same name apart; 0: nothing to tell.
+    /// - Parameter number: distinguishes slices of the same name; 0: no number.
     /// - Throws: what `body` throws.
     /// - Complexity: some 25 ns while it is on.
     public static func span<Value: ~Copyable, Failure: Error>(
@@ -62,10 +62,10 @@ public enum Recorder {
         return try body()
     }
 
-    /// The events that there are now: of all threads that are alive, and of some 60 that ended last. Nothing stops meanwhile,
-    /// and nothing is taken away.
+    /// The events recorded so far, of all live threads and of some 60 that ended last. Recording continues meanwhile, and no events
+    /// are removed.
     ///
-    /// - Parameter last: of this time alone; nil: all that there are.
+    /// - Parameter last: only events of this most recent time; nil: all events.
     /// - Complexity: O(events), and a copy of them.
     public static func recording(last: Duration? = nil) -> Recording {
         let since_ns = last.map { last in
@@ -80,8 +80,8 @@ public enum Recorder {
             tracks: tracks.sorted { ($0.name, $0.thread) < ($1.name, $1.thread) }, isComplete: isComplete)
     }
 
-    /// - Parameter thread: the kernel's number of one; 0: all.
-    /// - Returns: also whether there was memory for all.
+    /// - Parameter thread: the kernel's number of a thread; 0: all threads.
+    /// - Returns: the tracks, and whether there was memory for all of them.
     static func tracks(of thread: Int32) -> (tracks: [Recording.Track], areAll: Bool) {
         var tracks: [Recording.Track] = []
         let areAll = withUnsafeMutablePointer(to: &tracks) { tracks in
@@ -97,7 +97,7 @@ public enum Recorder {
         return (tracks, areAll)
     }
 
-    /// On the clock of the events.
+    /// The current time on the clock of the events.
     package static func now_ns() -> UInt64 {
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)

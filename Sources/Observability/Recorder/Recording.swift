@@ -1,10 +1,10 @@
 internal import CScheduler
 
-/// The events of all threads, as ``Recorder/recording(last:)`` has found them.
+/// The events of all threads, as ``Recorder/recording(last:)`` returns them.
 public struct Recording: Sendable {
     /// The kind of event.
     public enum Kind: UInt32, Sendable, CaseIterable {
-        /// An operation is being handed over to a scheduler.
+        /// An operation is being submitted to a scheduler.
         case submit = 1
         /// The operation was not accepted.
         case refuse
@@ -14,9 +14,9 @@ public struct Recording: Sendable {
         case end
         /// The operation was cancelled by a shutdown.
         case cancel
-        /// A worker has taken operations from another one.
+        /// A worker has stolen operations from another worker.
         case steal
-        /// A worker has nothing to do, and looks for something.
+        /// A worker has nothing to do, and searches for operations.
         case search
         /// A worker goes to sleep.
         case park
@@ -26,15 +26,15 @@ public struct Recording: Sendable {
         case wake
         /// The running body is about to block.
         case block
-        /// The body goes on.
+        /// The body continues.
         case unblock
-        /// A worker that blocks is replaced by another one.
+        /// A worker that blocks is replaced by another worker.
         case replace
         /// The timer of an operation is due.
         case timer
-        /// The recorder was started again: what had begun before has no end here.
+        /// The recorder was restarted: slices that had begun before have no recorded end.
         case resume
-        /// The program's own: ``Recorder/mark(_:)``.
+        /// An event of the program's own: ``Recorder/mark(_:)``.
         case mark = 32
         /// A span begins: the block of an operation, or the program's own.
         case spanBegin
@@ -46,20 +46,21 @@ public struct Recording: Sendable {
     public struct Event: Sendable {
         /// The kind of event.
         public let kind: Kind
-        /// When, in nanoseconds of the clock `CLOCK_MONOTONIC`, as near as the processor's ticks tell.
+        /// The time, in nanoseconds of the clock `CLOCK_MONOTONIC`, as precise as the processor's ticks allow.
         public let time_ns: UInt64
-        /// The operation that it has happened to; nil: none.
+        /// The operation that the event concerns; nil: none.
         public let operation: Operation?
-        /// Of ``Kind/steal`` how many operations; of ``Kind/wake`` and ``Kind/replace`` which worker; of marks and spans the
-        /// address of the name.
+        /// For ``Kind/steal``, the number of operations; for ``Kind/wake`` and ``Kind/replace``, the worker; for marks and
+        /// spans, the address of the name.
         public let number: UInt64
-        /// Of a span, what tells it apart from others of its name: of an operation, its number; or 0.
+        /// For a span, a number that distinguishes it from others of its name (for an operation, the operation's number), or
+        /// 0.
         public let detail: UInt64
 
-        /// Of marks and spans; else nothing.
+        /// The name of a mark or span; otherwise empty.
         public var name: String {
             switch kind {
-            // Names stay for as long as the process.
+            // Names live as long as the process.
             case .mark, .spanBegin, .spanEnd:
                 UnsafePointer<CChar>(bitPattern: UInt(number)).map { String(cString: $0) } ?? ""
             default: ""
@@ -88,25 +89,25 @@ public struct Recording: Sendable {
         }
     }
 
-    /// The words of an operation: while it is alive no other one has the same, if it has anything to keep.
+    /// The words of an operation. While the operation is alive no other operation has the same words, if it holds any state.
     public struct Operation: Hashable, Sendable {
         /// The address of its function.
         public let run: UInt64
-        /// Its first word; of a closure, the address of its code.
+        /// Its first word; for a closure, the address of its code.
         public let context: UInt64
-        /// Its second word; of a closure, what it has captured.
+        /// Its second word; for a closure, its captured context.
         public let extra: UInt64
 
-        /// The name of what it runs, as it stands in Swift: of the closure, where it is one; nil: it is in
-        /// another file than the program, or that was stripped.
+        /// The demangled name of the function or closure that it runs; nil: that is in a file other than the program, or the
+        /// program was stripped.
         public var function: String? {
             guard var name = Symbols.name(of: context) ?? Symbols.name(of: run) else { return nil }
-            // An object with a function of its own.
+            // An object with its own function.
             if name.contains("(runJob in ") { name = Symbols.name(of: extra) ?? name }
             return Self.known.first { name.contains($0.part) }?.name ?? name
         }
 
-        /// Functions of this package that call others' code, by a part of their names.
+        /// Functions of this package that call code from elsewhere, by a part of their names.
         private static let known: [(part: String, name: String)] = [
             ("(runTaskJob in ", "job of a task"), ("(runLaneJob in ", "job of a task"),
             ("(runDefaultJob in ", "job of a task"),
@@ -126,7 +127,7 @@ public struct Recording: Sendable {
         public let thread: Int
         /// The thread's name.
         public let name: String
-        /// The oldest first.
+        /// The events, the oldest first.
         public let events: [Event]
         /// How many events of the thread were replaced by newer ones.
         public let lost: Int
@@ -153,7 +154,7 @@ public struct Recording: Sendable {
         }
     }
 
-    /// One for each thread that has had an event, by name.
+    /// One track for each thread that has had an event, ordered by name.
     public let tracks: [Track]
 
     /// Whether there was memory for the tracks of all threads.

@@ -4,16 +4,17 @@ package struct Slice: Sendable {
 
     package let kind: Kind
     package let begin_ns: UInt64
-    /// nil: it goes on where the recording ends.
+    /// nil: the slice is still open where the recording ends.
     package var end_ns: UInt64?
-    /// The number of the event that it begins with; nil: that is lost.
+    /// The number of the event that it begins with; nil: that event is lost.
     package let event: Int?
-    /// Of a body.
+    /// The operation, for a body.
     package let operation: Recording.Operation?
 }
 
 extension Recording.Track {
-    /// The thread's work over time, by its begins: each inside of those that had not ended.
+    /// The thread's slices, in the order of their begins; each is nested in those that had not
+    /// ended.
     ///
     /// - Complexity: O(events).
     package func slices() -> [Slice] {
@@ -27,7 +28,7 @@ extension Recording.Track {
                     kind: kind, begin_ns: events[number].time_ns, end_ns: nil, event: number,
                     operation: events[number].operation))
         }
-        // Ends a slice, and all that lie above it: their end is lost, or there is none.
+        // Ends a slice, and all slices nested in it: their ends are lost, or they have none.
         func end(_ kind: Slice.Kind, operation: Recording.Operation?, at time_ns: UInt64) {
             let place = open.lastIndex { index in
                 slices[index].kind == kind && (operation == nil || slices[index].operation == operation)
@@ -36,7 +37,7 @@ extension Recording.Track {
                 for index in open[place...] { slices[index].end_ns = time_ns }
                 open.removeSubrange(place...)
             } else if kind == .body, open.isEmpty, let operation, let first = events.first {
-                // The body had begun before the oldest event that there is.
+                // The body had begun before the oldest recorded event.
                 slices.append(
                     Slice(
                         kind: kind, begin_ns: first.time_ns, end_ns: time_ns, event: nil, operation: operation
@@ -52,7 +53,7 @@ extension Recording.Track {
         for (number, event) in events.enumerated() {
             switch event.kind {
             case .search, .park:
-                // A worker does neither in a body: the end of that was not recorded.
+                // A worker does neither in a body, so the end of the body was not recorded.
                 endAll(at: event.time_ns)
                 begin(event.kind == .park ? .sleep : .search, at: number)
             case .unpark: end(.sleep, operation: nil, at: event.time_ns)
@@ -71,6 +72,6 @@ extension Recording.Track {
         return slices
     }
 
-    /// The bodies of operations among ``slices()``, with their begins.
+    /// The bodies of operations among ``slices()`` whose begins are recorded.
     package func bodies() -> [Slice] { slices().filter { $0.kind == .body && $0.event != nil } }
 }

@@ -1,6 +1,6 @@
 internal import CScheduler
 
-/// A scheduler's counts since it was created, for readers who want to know how much more there is than last time.
+/// A scheduler's counts since it was created, for readers that compute increments between readings.
 package struct SchedulerCounts: Sendable {
     package let id: Int
     package let name: String

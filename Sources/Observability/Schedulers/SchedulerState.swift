@@ -6,27 +6,27 @@ public struct SchedulerState: Hashable, Sendable, Codable {
     public enum Activity: String, Hashable, Sendable, Codable {
         /// Running a body.
         case runs
-        /// In a body that blocks: that has said so, or whose thread sleeps in the kernel.
+        /// In a body that blocks: one that has declared it, or whose thread sleeps in the kernel.
         case blocks
-        /// Looking for the next operation.
+        /// Searching for the next operation.
         case searches
-        /// There is nothing for it to do.
+        /// Asleep, with nothing to do.
         case sleeps
-        /// Kept for the next worker that blocks.
+        /// Kept to replace the next worker that blocks.
         case reserved
     }
 
     /// One worker.
     public struct Worker: Hashable, Sendable, Codable {
-        /// As in the name of its thread.
+        /// The index in the name of its thread.
         public let index: Int
-        /// The kernel's number of its thread; 0: that has yet to begin.
+        /// The kernel's number of its thread; 0: the thread has yet to begin.
         public let thread: Int
         /// Its activity.
         public let activity: Activity
-        /// Whether it blocks, and another worker has its place.
+        /// Whether it blocks, and another worker has taken its place.
         public let isReplaced: Bool
-        /// Bodies of it that have returned.
+        /// Bodies that have returned on it.
         public let executed: Int
         /// Operations that it took from other workers.
         public let stolen: Int
@@ -34,9 +34,9 @@ public struct SchedulerState: Hashable, Sendable, Codable {
         public let parked: Int
         /// How many operations wait in its own queues.
         public let waiting: Int
-        /// The body that it runs; nil: none, or the recorder is off. Only dumps have it.
+        /// The body that it runs; nil: none, or the recorder is off. Set only in dumps.
         public internal(set) var body: Body?
-        /// Where its thread is; nil: nobody has asked. Only dumps have it.
+        /// The stack of its thread; nil: not requested. Set only in dumps.
         public internal(set) var stack: ThreadStack?
     }
 
@@ -44,7 +44,7 @@ public struct SchedulerState: Hashable, Sendable, Codable {
     public struct Body: Hashable, Sendable, Codable, CustomStringConvertible {
         /// The function, or the closure; nil: the program was stripped.
         public let function: String?
-        /// For how many seconds.
+        /// How many seconds it has run.
         public let age: Double
 
         /// As in "closure #1 in load(), for 0.5 s".
@@ -57,26 +57,27 @@ public struct SchedulerState: Hashable, Sendable, Codable {
         public let priority: String
         /// How many wait now.
         public let waiting: Int
-        /// How many there ever were.
+        /// How many were ever submitted.
         public let submitted: Int
     }
 
-    /// Tells it apart from all others of the process.
+    /// Distinguishes it from all other schedulers of the process.
     public let id: Int
-    /// The name that its threads begin with.
+    /// The name that its threads' names begin with.
     public let name: String
     /// Whether it is suspended.
     public let isSuspended: Bool
-    /// Whether it takes no operations from outside any more.
+    /// Whether it no longer accepts operations from outside.
     public let isClosing: Bool
     /// The operations that were submitted from outside and have yet to be taken by a worker, the most urgent first.
     public let queues: [Queue]
-    /// In how many seconds its timers are due, or looked at: not later than the first one; 0: now; nil: there are none.
+    /// In how many seconds its timers are next checked, no later than the first is due; 0: now; nil: there are none.
     public let timersDueIn: Double?
-    /// Its workers, those that block and those in reserve, too.
+    /// Its workers, including those that block and those in reserve.
     public internal(set) var workers: [Worker]
 
-    /// The schedulers of the process, the newest first. Everything goes on meanwhile, and each figure is of its own moment.
+    /// The schedulers of the process, the newest first. They keep running meanwhile, and each figure is read at its own
+    /// moment.
     ///
     /// - Complexity: O(workers + threads that submit), and some 10 µs for each worker.
     public static func all() -> [SchedulerState] {
@@ -93,7 +94,7 @@ public struct SchedulerState: Hashable, Sendable, Codable {
 
     private init(_ scheduler: OpaquePointer) {
         var state = csched_scheduler_state()
-        // The limit of workers, and of those that take their places.
+        // The limit of workers and of their replacements.
         let workers = [csched_worker_state](unsafeUninitializedCapacity: 1024) { buffer, count in
             csched_scheduler_inspect(scheduler, &state, buffer.baseAddress, UInt32(buffer.count))
             count = min(Int(state.threads), buffer.count)
@@ -138,7 +139,7 @@ extension SchedulerState.Worker {
 extension SchedulerState.Worker {
     var isInBody: Bool { activity == .runs || activity == .blocks }
 
-    /// As the recorder has it.
+    /// Adds the running body, as recorded.
     mutating func addBody() {
         guard isInBody, let track = Recorder.tracks(of: Int32(clamping: thread)).tracks.last,
             let slice = track.slices().last(where: { $0.kind == .body && $0.end_ns == nil })
@@ -150,7 +151,7 @@ extension SchedulerState.Worker {
 }
 
 extension SchedulerState.Worker {
-    /// Where its thread is, if it is in a body.
+    /// Adds the stack of its thread, if it is in a body.
     mutating func addStack() { if isInBody { stack = ThreadStack(of: thread) } }
 }
 

@@ -1,10 +1,10 @@
-/// Something of a scheduler that has gone on for too long.
+/// A body that has run, or an operation that has waited, for too long.
 public struct Stall: Hashable, Sendable, CustomStringConvertible {
     /// The kind of stall.
     public enum Kind: Hashable, Sendable {
-        /// A body on a worker; its stack, when that is asked for.
+        /// A body on a worker, with its stack if that is requested.
         case body(worker: SchedulerState.Worker, stack: ThreadStack?)
-        /// The wait of an operation: in which queue, and how many are there.
+        /// The wait of an operation: in which queue, and how many operations wait there.
         case wait(queue: String, waiting: Int)
     }
 
@@ -12,10 +12,10 @@ public struct Stall: Hashable, Sendable, CustomStringConvertible {
     public let kind: Kind
     /// The name of the scheduler.
     public let scheduler: String
-    /// For how long at least.
+    /// The least time that the stall has lasted.
     public let duration: Duration
 
-    /// As a sentence; of a body with its stack.
+    /// A sentence; for a body, with its stack.
     public var description: String {
         switch kind {
         case .body(let worker, let stack):

@@ -1,8 +1,9 @@
-/// Finds stalls by comparing looks at the schedulers: no operation pays for that.
+/// Finds stalls by comparing samples of the schedulers, at no cost to operations.
 ///
-/// A body has run since a look at which its worker was in a body, and had executed as many as now. An operation from outside
-/// has waited since a look by which one more had been submitted than have been taken by now. One in the queues of a worker
-/// has waited as long as its body runs, since a look after which nothing was taken from there.
+/// A body has run since a sample at which its worker was in a body and had executed as many bodies as now. An operation from
+/// outside has waited since a sample by which more had been submitted than have been taken by now. An operation in the
+/// queues of a worker has waited, while the worker's body runs, since a sample after which nothing was taken from those
+/// queues.
 struct StallFinder {
     private struct Body {
         let executed: Int
@@ -30,7 +31,7 @@ struct StallFinder {
         self.readsStacks = readsStacks
     }
 
-    /// New stalls since the last look: each once, until it is over.
+    /// New stalls since the last sample; each is reported once, until it is over.
     mutating func look(at schedulers: [SchedulerState], at now: ContinuousClock.Instant) -> [Stall] {
         var stalls: [Stall] = []
         var seen: Set<Key> = []
@@ -40,7 +41,7 @@ struct StallFinder {
                 seen.insert(key)
                 stalls += look(at: worker, of: scheduler, key, now)
             }
-            // Operations that wait for a resume wait for nothing of a worker's.
+            // In a suspended scheduler, operations wait for a resume, not for a worker.
             for queue in scheduler.queues where !scheduler.isSuspended {
                 let key = Key(scheduler: scheduler.id, part: queue.priority)
                 seen.insert(key)
@@ -96,12 +97,12 @@ struct StallFinder {
     }
 }
 
-/// How many operations had been submitted to a queue by when.
+/// How many operations had been submitted to a queue at which times.
 private struct QueueHistory {
     private var looks: [(submitted: Int, at: ContinuousClock.Instant)] = []
     private var isTold = false
 
-    /// For how long the oldest one has waited, when that has become too long.
+    /// How long the oldest operation has waited, once that has become too long.
     mutating func note(_ queue: SchedulerState.Queue, _ now: ContinuousClock.Instant, limit: Duration)
         -> Duration?
     {

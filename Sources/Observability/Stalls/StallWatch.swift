@@ -2,15 +2,15 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// Tells of bodies that run for too long, and of operations that wait for too long, of all schedulers of the process.
+/// Reports bodies that run for too long, and operations that wait for too long, in all schedulers of the process.
 ///
 /// ```swift
 /// let watch = StallWatch(body: .seconds(1), wait: .seconds(1)) { stall in logger.warning("\(stall)") }
 /// ```
 ///
-/// It looks at the schedulers from a thread of its own, four times within the shorter limit, a millisecond apart at least: so a
-/// stall is told when its limit has passed, or a quarter of that later. Operations pay nothing. Each stall is told once. It
-/// watches until it is stopped, or nobody refers to it any more.
+/// The watch samples the schedulers on a dedicated thread, four times within the shorter limit and at least a millisecond apart,
+/// so a stall is reported when its limit has passed, or up to a quarter of the limit later. Operations pay nothing. Each stall is
+/// reported once. The watch runs until it is stopped or its last reference is released.
 public final class StallWatch: Sendable {
     private let thread: StartedThread
     private let bell: DispatchSemaphore
@@ -21,11 +21,10 @@ public final class StallWatch: Sendable {
     /// - Parameters:
     ///   - body: how long a body may run.
     ///   - wait: how long an operation may wait for a worker.
-    ///   - stacks: whether a thread whose body stalls is asked where it is: by a signal, which ends early some calls of the kernel
-    ///     that sleep, as `poll` and `nanosleep`, see ``ThreadStack``.
-    ///   - tell: called on the watch's thread, which looks at nothing meanwhile; without it, a stall is written to standard
-    ///     error.
-    /// - Precondition: both are positive; there can be one thread more.
+    ///   - stacks: whether the stack of a thread whose body stalls is read, by a signal that makes some sleeping system calls,
+    ///     such as `poll` and `nanosleep`, return early; see ``ThreadStack``.
+    ///   - tell: called on the watch's thread, which takes no samples meanwhile; without it, a stall is written to standard error.
+    /// - Precondition: both limits are positive; a thread can be created.
     public init(
         body: Duration = .seconds(1), wait: Duration = .seconds(1), stacks: Bool = false,
         tell: (@Sendable (Stall) -> Void)? = nil
@@ -45,7 +44,7 @@ public final class StallWatch: Sendable {
         }
     }
 
-    /// Ends the watch, and waits for nobody: this may be anywhere.
+    /// Ends the watch without waiting, since this may run on any thread.
     deinit {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
         bell.signal()
@@ -57,8 +56,8 @@ public final class StallWatch: Sendable {
         _ = write(STDERR_FILENO, text, text.utf8.count)
     }
 
-    /// Ends the watch, and waits for a call of `tell` that goes on; not in `tell` itself, which is called no more then. A second
-    /// call does nothing, and does not wait.
+    /// Ends the watch, and waits for a call of `tell` in progress, unless this is called from `tell` itself. After that `tell` is
+    /// no longer called. A second call does nothing, and does not wait.
     public func stop() {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
         bell.signal()

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A thread of the system: not a worker, so that it goes on when all of these are stuck.
+/// A system thread, not a worker, so it keeps running when all workers are stuck.
 struct StartedThread: @unchecked Sendable {
     // Unchecked: pthread's handle is a number, or a pointer, that any thread may use.
 
@@ -12,7 +12,7 @@ struct StartedThread: @unchecked Sendable {
 
     private let handle: pthread_t
 
-    /// - Precondition: there can be one thread more.
+    /// - Precondition: a thread can be created.
     init(_ name: String, _ run: @escaping @Sendable () -> Void) {
         var handle = pthread_t()
         let error = pthread_create(
@@ -20,7 +20,7 @@ struct StartedThread: @unchecked Sendable {
             { context in
                 var signals = sigset_t()
                 sigfillset(&signals)
-                pthread_sigmask(SIG_SETMASK, &signals, nil)  // they are the program's
+                pthread_sigmask(SIG_SETMASK, &signals, nil)  // signals belong to the program
                 Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
                 return nil
             }, Unmanaged.passRetained(Body(name, run)).toOpaque())
@@ -29,10 +29,10 @@ struct StartedThread: @unchecked Sendable {
         self.handle = handle
     }
 
-    /// Leaves it to end alone. Once, in place of ``end()``.
+    /// Detaches the thread. Called once, in place of ``end()``.
     func leave() { pthread_detach(handle) }
 
-    /// Waits for its end; on the thread itself, leaves it to end alone. Once.
+    /// Waits for the thread's end; on the thread itself, detaches it. Called once.
     func end() {
         if pthread_equal(handle, pthread_self()) != 0 {
             pthread_detach(handle)

@@ -1,15 +1,16 @@
 internal import CompositeOperationsBasics
 internal import Glibc
 
-/// The names of functions by their addresses: of the program itself, as its symbol table has them.
+/// The names of the program's functions by their addresses, from its symbol table.
 ///
 /// Source: System V ABI, Object Files, chapter 4.
 struct Symbols {
     private static let lock = InspectionLock()
-    /// Under `lock`; read at the first question.
+    /// Under `lock`; read at the first lookup.
     private nonisolated(unsafe) static var ofProgram: Symbols?
 
-    /// The function that an address lies in, as it stands in Swift; nil: none of the program. The first call reads its table.
+    /// The demangled name of the function that contains an address; nil: it is not in the program. The first call reads the
+    /// symbol table.
     static func name(of address: UInt64) -> String? {
         lock.locked {
             if ofProgram == nil { ofProgram = Symbols() }
@@ -22,7 +23,7 @@ struct Symbols {
     private var names: [UInt8] = []
     private var known: [UInt64: String] = [:]
 
-    /// Reads the program's table; a program that was stripped has none.
+    /// Reads the program's symbol table; a stripped program has none.
     init() {
         guard let image = Image(path: "/proc/self/exe") else { return }
         defer { image.close() }
@@ -43,7 +44,7 @@ struct Symbols {
         if let name = known[address] { return name }
         guard let found = find(address) else { return nil }
         let name = Self.demangled(found)
-        known[address] = name  // as many as there are functions
+        known[address] = name  // bounded by the number of functions
         return name
     }
 
@@ -61,7 +62,7 @@ struct Symbols {
         return String(decoding: names[begin..<end], as: UTF8.self)
     }
 
-    /// In front of the name of a function: what calls it, or is made of it.
+    /// Prefixes of the names of code that calls a function or is derived from it.
     private static let disguises = [
         "partial apply forwarder for ", "function signature specialization <", "generic specialization <",
         "merged ",
@@ -87,7 +88,7 @@ private func demangle(
     _ size: UnsafeMutablePointer<Int>?, _ flags: UInt32
 ) -> UnsafeMutablePointer<CChar>?
 
-/// A file of 64-bit ELF, mapped.
+/// A mapped 64-bit ELF file.
 private struct Image {
     struct Section {
         let type: UInt32
@@ -136,8 +137,8 @@ private struct Image {
 
     func close() { munmap(UnsafeMutableRawPointer(mutating: memory.baseAddress!), memory.count) }
 
-    /// The offset of the addresses of the symbols: where the program's headers are, as the kernel has told, less where
-    /// they are in the file.
+    /// The offset of the addresses of the symbols: where the program's headers are in memory, as reported by the kernel,
+    /// minus where they are in the file.
     var loadAddress: UInt64 {
         let isAnywhere = memory.loadUnaligned(fromByteOffset: 16, as: UInt16.self) == 3  // ET_DYN
         guard isAnywhere, let file = fopen("/proc/self/auxv", "re") else { return 0 }
@@ -151,7 +152,7 @@ private struct Image {
         return 0
     }
 
-    /// As many of the bytes as there are.
+    /// The bytes at an offset, or as many of them as there are.
     func bytes(_ offset: Int, _ size: Int) -> [UInt8] {
         offset < memory.count ? Array(memory[offset..<min(memory.count, offset + size)]) : []
     }

@@ -2,21 +2,21 @@ internal import CThreadStack
 
 /// Where a thread is: the functions on its stack, the innermost first.
 ///
-/// Found by a signal, `SIGPROF`, whose handler stays from the first look on: so not while a profiler has another one. A call of the
-/// kernel that the signal interrupts is started again, except for those that never are, such as `poll`, `epoll_wait` and
-/// `nanosleep` (signal(7)): they end early, with `EINTR`.
+/// Read by a signal, `SIGPROF`, whose handler stays installed from the first use on; unavailable while a profiler has another
+/// handler. A system call that the signal interrupts is restarted, except for those that never are, such as `poll`, `epoll_wait`
+/// and `nanosleep` (signal(7)): they return early, with `EINTR`.
 public struct ThreadStack: Hashable, Sendable, Codable, CustomStringConvertible {
-    /// The functions, or nothing.
+    /// The functions; empty if they could not be read.
     public let functions: [String]
-    /// Why there are none; nil: there are.
+    /// Why there are no functions; nil: there are some.
     public let reason: String?
 
-    /// Looks at a thread of the process.
+    /// Reads the stack of a thread of the process.
     ///
     /// - Parameters:
-    ///   - thread: the kernel's number of it, as in `/proc/self/task`.
-    ///   - limit: how long its answer is waited for at most.
-    /// - Complexity: some 100 µs; the first one reads the symbols of the program, some milliseconds.
+    ///   - thread: the kernel's number of the thread, as in `/proc/self/task`.
+    ///   - limit: the longest time to wait for the thread's answer.
+    /// - Complexity: some 100 µs; the first call also reads the symbols of the program, some milliseconds.
     public init(of thread: Int, limit: Duration = .seconds(1)) {
         let (seconds, attoseconds) = min(limit, .seconds(3_600)).components
         let limit_ms = max(1, Int32(seconds * 1_000 + attoseconds / 1_000_000_000_000_000))
@@ -34,7 +34,7 @@ public struct ThreadStack: Hashable, Sendable, Codable, CustomStringConvertible 
             default:
                 "thread \(thread) has not answered within \(limit_ms) ms: it blocks SIGPROF, or the kernel holds it"
             }
-        // A return address lies behind the call.
+        // A return address is the address after the call.
         functions = addresses.map { Symbols.name(of: UInt64($0) - 1) ?? Self.nameOfLibrary($0 - 1) }
     }
 

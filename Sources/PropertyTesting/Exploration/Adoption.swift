@@ -1,14 +1,15 @@
-// Adoption.swift - how a task that prefers no executor is made to prefer that of an exploration, so that `Task { }` in code
-// under test is what a child task is: its sleeps, its yields, and its way out of an actor are steps.
+// Adoption.swift - makes a task without an executor preference prefer the executor of an exploration, so `Task { }` in code
+// under test behaves like a child task: its sleeps, its yields, and its exits from an actor are steps.
 //
-// The runtime has no public means for this. How a task that has not begun is told is learnt from one, once, and whether it is
-// adopted then is tried with another one. If it is not, none is, and `docs/exploration.md` says what is not explored then.
+// The runtime has no public means for this. How to recognize a task that has not begun is learnt once from one task, and
+// adoption is then tried on another. If that fails, no task is adopted, and `docs/exploration.md` lists what is not explored
+// then.
 
 import CTaskHooks
 import CompositeOperationsBasics
 
 enum Adoption {
-    /// Makes the experiment, the first time.
+    /// Runs the experiment at the first call.
     static func learn() { _ = isKnown }
 
     #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
@@ -42,9 +43,9 @@ enum Adoption {
                 jobs.withLock { $0.append(job) }
             }
 
-            /// Makes two, learns from the first, and adopts the second.
+            /// Creates two tasks, learns from the first, and adopts the second.
             ///
-            /// - Returns: whether that one preferred this then.
+            /// - Returns: whether the second task then preferred this executor.
             func adoptsTask() -> Bool {
                 let isAdopted = Locked(false)
                 for isSecond in [false, true] {
@@ -53,7 +54,7 @@ enum Adoption {
                         isAdopted.withLock { $0 = executor == self.asUnownedTaskExecutor() }
                     }
                     var isNew = true
-                    // Each, also those by which a task without a preference goes on.
+                    // All jobs, including those that continue a task without a preference.
                     while let job = jobs.withLock({ $0.popLast() }) {
                         let address = unsafeBitCast(job, to: UnsafeMutableRawPointer.self)
                         if isNew, isSecond { _ = task_hooks_adopt(address) }
@@ -70,9 +71,9 @@ enum Adoption {
     #endif
 }
 
-/// Where the steps of adopted tasks are enqueued: those that were made without a preference of executor. Each is a step of
-/// the exploration that goes on on the calling thread; elsewhere it goes where it would be without: the task may be a part
-/// of the program, which outlives explorations.
+/// The executor of adopted tasks, which were created without an executor preference. On an exploring thread, each job is a
+/// step of that exploration; on any other thread it goes to the global executor, as without adoption: the task may be part of
+/// the program, which outlives explorations.
 final class AdoptedTasksPlace: TaskExecutor {
     static let ofAll = AdoptedTasksPlace()
     private init() {}

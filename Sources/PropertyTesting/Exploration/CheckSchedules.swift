@@ -1,21 +1,21 @@
-/// Runs a body once for each order in which the steps of its tasks may come, and tells the first order in which it fails.
+/// Runs a body once for each possible order of the steps of its tasks, and reports the first order in which it fails.
 ///
-/// A step is what a task does from one suspension to the next. These are explored: child tasks, `Task { }` and detached
-/// tasks, actors and the main actor, continuations, async sequences, `Task.yield()`, and `Task.sleep`, whose time passes
-/// at once, and which may end at any moment at which it is the next to end.
+/// A step is the work of a task from one suspension to the next. The exploration covers child tasks, `Task { }` and detached
+/// tasks, actors and the main actor, continuations, async sequences, `Task.yield()`, and `Task.sleep`. A sleep takes no real
+/// time, and may end at any moment at which it is the next sleep to end.
 ///
-/// These are not: what happens within a step (a lock, an atomic variable: there `explorationPoint` makes a point at
-/// which others may come between); threads and queues outside of Swift's tasks, and actors and tasks with executors of
-/// their own, which are told; the turns of those that wait for the same actor, which come in their order and without a
-/// step of another task in between; clocks that are read.
+/// The exploration does not cover: code within a step (a lock, an atomic variable: there `explorationPoint` adds a point at
+/// which other tasks may run); threads and queues outside Swift's tasks, and actors and tasks with custom executors, which
+/// are reported; the turns of tasks that wait for the same actor, which come in order and without a step of another task in
+/// between; reads of clocks.
 ///
 /// - Parameters:
-///   - options: which schedules.
-///   - verdict: asked after each schedule: why it is not as it should be, where the body has not thrown; nil: it is.
-///   - body: begins anew each time, and shares nothing with the run before.
-/// - Returns: what was found out. When the calling task is cancelled, what has been so far.
-/// - Complexity: some microseconds a schedule, and linear in its steps times the tasks that are ready at each. The calling
-///   thread is kept for milliseconds at a time, and while a failing schedule is made smaller, for up to some ten thousand
+///   - options: the schedules to run.
+///   - verdict: called after each schedule in which the body has not thrown: the reason of a failure; nil if there is none.
+///   - body: starts afresh each time, and shares nothing with the previous run.
+/// - Returns: the outcome; when the calling task is cancelled, the outcome so far.
+/// - Complexity: some microseconds per schedule, linear in its steps times the tasks that are ready at each step. The calling
+///   thread is occupied for milliseconds at a time; while a failing schedule is shrunk, for up to some ten thousand
 ///   schedules.
 ///
 /// Source: Godefroid, Model Checking for Programming Languages using VeriSoft (1997), for the search; loom and shuttle, which
@@ -28,16 +28,16 @@ public func checkSchedules(
     return await exploration.run(verdict: verdict, body)
 }
 
-/// A point at which steps of other tasks may come, in code that ``checkSchedules(options:verdict:_:)`` explores: it suspends
-/// the calling task there. Elsewhere nothing happens.
+/// A point at which steps of other tasks may run, in code that ``checkSchedules(options:verdict:_:)`` explores: it suspends
+/// the calling task there. Outside an exploration nothing happens.
 ///
-/// - Parameter name: is told with the steps.
+/// - Parameter name: is reported with the steps.
 public nonisolated(nonsending) func explorationPoint(_ name: StaticString) async {
     guard let explorer = Explorer.current else { return }
-    // Not `Task.yield`, which an unstructured task's method of an actor does on the runtime's own threads.
+    // Not `Task.yield`: in an actor's method, an unstructured task yields on the runtime's own threads.
     await withUnsafeContinuation { explorer.stop(at: name, $0) }
 }
 
-/// The executor of the exploration whose step runs here, for code that takes an executor, and would otherwise begin its
-/// tasks on one of its own; nil: none does.
+/// The executor of the exploration whose step runs on this thread, for code that takes an executor and would otherwise start
+/// its tasks on its own; nil outside an exploration.
 public var explorationExecutor: (any TaskExecutor)? { Explorer.current }

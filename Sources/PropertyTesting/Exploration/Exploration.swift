@@ -1,10 +1,10 @@
-// Exploration.swift - one call of `checkSchedules`: the schedules one after the other, and what is counted of them.
+// Exploration.swift - one call of `checkSchedules`: runs the schedules one after another, and counts them.
 
 /// One call of `checkSchedules`.
 struct Exploration {
     let options: ExplorationOptions
     let explorer: Explorer
-    /// How many schedules held, by their departures.
+    /// The number of schedules that held, by their departures.
     var held: [Int] = []
     var random = 0
     /// Whether a schedule was brought to its end by the usual order, because it had too many steps.
@@ -20,7 +20,7 @@ struct Exploration {
 
     typealias Body = @Sendable () async throws -> Void
 
-    /// Why the schedule that `chooser` makes is not as it should be.
+    /// Runs the schedule that `chooser` makes, and returns the reason why it fails; nil if it holds.
     mutating func reason<C: Chooser>(
         _ chooser: inout C, recording: Bool = false, verdict: () -> String?, _ body: @escaping Body
     ) -> FailingSchedule.Reason? {
@@ -68,10 +68,10 @@ struct Exploration {
                 decisions: decisions, sharing: options.sharing))
     }
 
-    /// Runs the schedules of a search, as many as may be.
+    /// Runs the schedules of a search, up to the limit.
     ///
-    /// - Parameter least: with how many departures they are counted.
-    /// - Returns: the first that fails; and whether all were run.
+    /// - Parameter least: schedules with at least this many departures are counted.
+    /// - Returns: the first schedule that fails; and whether all were run.
     private mutating func go<S: Search>(
         through search: inout S, countingFrom least: Int, _ verdict: () -> String?, _ body: @escaping Body
     ) async -> (FailingSchedule?, isOver: Bool) {
@@ -113,8 +113,8 @@ struct Exploration {
         return nil
     }
 
-    /// Why a schedule is not as it should be. It is run a few times more if there were other steps than before and tasks
-    /// slept: the moment at which they read the clock may have done that.
+    /// Runs a schedule, and returns the reason why it fails. The schedule is repeated a few times if its steps differ
+    /// from before and tasks slept: the moment at which they read the clock may have caused the difference.
     private mutating func repeating<S: Search>(
         _ search: inout S, _ verdict: () -> String?, _ body: @escaping Body
     ) -> FailingSchedule.Reason? {
@@ -127,7 +127,7 @@ struct Exploration {
         }
     }
 
-    /// A schedule came to other steps than before.
+    /// A repeated schedule had other steps than before.
     private func misfitting(_ former: ContiguousArray<UInt16>, at decision: Int) -> FailingSchedule {
         FailingSchedule(
             reason: .notRepeatable(decision: decision), schedule: Schedule(choices: former),

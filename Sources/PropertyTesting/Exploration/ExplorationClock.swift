@@ -1,13 +1,13 @@
 // ExplorationClock.swift - the time of a schedule, for code that takes a clock.
 
-/// A clock of which the time is that of the exploration whose step reads it: it passes when nothing else is done, at once,
-/// by the sleep that ends first. Elsewhere, the time that goes on.
+/// A clock that shows the time of the exploration whose step reads it. That time passes at once, by the sleep that ends
+/// first, when nothing else runs. Outside an exploration the clock shows real time.
 ///
-/// Deadlines that are reckoned from it keep their order in every schedule.
+/// Deadlines that are computed from it keep their order in every schedule.
 ///
 /// - SeeAlso: ``ManualClock``, which a test moves.
 public struct ExplorationClock: Clock {
-    /// A moment, as the time since the schedule began; elsewhere, since a clock was first asked.
+    /// A moment, as the time since the schedule began; outside an exploration, since such a clock was first read.
     public typealias Instant = ManualClock.Instant
 
     private static let beginning = ContinuousClock.now
@@ -20,12 +20,12 @@ public struct ExplorationClock: Clock {
         if let explorer = Explorer.current { return Instant(offset: explorer.readTime()) }
         return Instant(offset: Self.beginning.duration(to: .now))
     }
-    /// The shortest time that a sleep takes.
+    /// The shortest duration of a sleep.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Waits until it shows `deadline`.
+    /// Waits until the clock shows `deadline`.
     ///
-    /// - Throws: `CancellationError`, when the task is cancelled before.
+    /// - Throws: `CancellationError`, when the task is cancelled before that.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         let duration = now.duration(to: deadline)
         guard duration > .zero else { return try Task.checkCancellation() }

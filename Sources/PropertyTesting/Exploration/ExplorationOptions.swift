@@ -1,24 +1,25 @@
-/// Which schedules of a body are run.
+/// Options that select the schedules of a body to run.
 ///
-/// First those with no departure from the usual order, then those with one, and so on: most faults of concurrent code
-/// show with two or three. Source: Emmi, Qadeer, Rakamaric, Delay-Bounded Scheduling (2011); Musuvathi, Qadeer,
-/// Iterative Context Bounding (2007).
+/// Schedules with no departure from the usual order are run first, then those with one, and so on: most concurrency
+/// faults show with two or three. Source: Emmi, Qadeer, Rakamaric, Delay-Bounded Scheduling (2011); Musuvathi,
+/// Qadeer, Iterative Context Bounding (2007).
 public struct ExplorationOptions: Sendable {
-    /// How many departures a schedule may have; nil: as many as it has decisions. Without effect with ``Sharing/actors``.
+    /// The maximum number of departures of a schedule; nil: as many as it has decisions. Without effect with
+    /// ``Sharing/actors``.
     public var departures: Int?
-    /// The state that tasks share: of schedules that differ in nothing else, one is run.
+    /// The state that tasks share; of schedules that do not differ for that state, only one is run.
     public var sharing: Sharing
-    /// How many of these schedules are run at most.
+    /// The maximum number of these schedules.
     public var limit: Int
-    /// How many schedules are drawn beside these, when they were not all that there are: by priorities of tasks that
+    /// The number of additional random schedules, if the search did not cover all: they follow task priorities that
     /// change at ``depth`` - 1 random steps (Burckhardt, Kothari, Musuvathi, Nagarakatte, A Randomized Scheduler with
     /// Probabilistic Guarantees of Finding Bugs, 2010).
     public var random: Int
-    /// How many steps must be in a certain order for the fault that ``random`` looks for.
+    /// The number of steps that must be in a certain order for the faults that ``random`` looks for.
     public var depth: Int
     /// The seed of the random schedules.
     public var seed: UInt64
-    /// How many steps a schedule may have; one that is longer counts as endless.
+    /// The maximum number of steps of a schedule; a longer one counts as endless.
     public var steps: Int
     /// The only schedule to run.
     public var replay: Schedule?

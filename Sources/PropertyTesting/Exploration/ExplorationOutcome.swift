@@ -1,25 +1,25 @@
 /// The result of an exploration.
 public enum ExplorationOutcome: Sendable {
-    /// Every schedule that was run ended as it should.
+    /// Every schedule that was run held.
     case held(ExplorationCoverage)
-    /// A schedule did not.
+    /// A schedule failed.
     case failed(FailingSchedule)
 }
 
-/// Which schedules were run, where all of them held.
+/// The schedules that were run, if all of them held.
 public struct ExplorationCoverage: Sendable, CustomStringConvertible {
-    /// How many schedules were run, by the number of their departures; each was another one.
+    /// The numbers of schedules that were run, by the number of their departures; all were different.
     public let schedules: [Int]
-    /// How many random ones were run beside them.
+    /// The number of random schedules that were run in addition.
     public let random: Int
-    /// Whether these are all that there are with so many departures.
+    /// Whether these are all schedules with so many departures.
     public let isCompleteWithinBound: Bool
-    /// Whether these are all that there are.
+    /// Whether these are all schedules.
     public let isComplete: Bool
     /// The most decisions that a schedule had.
     public let decisions: Int
-    /// The state that tasks were taken to share: with ``Sharing/actors``, schedules that differ in the order of local steps alone
-    /// count as one.
+    /// The state that tasks were assumed to share: with ``Sharing/actors``, schedules that differ only in the order of local
+    /// steps count as one.
     public let sharing: Sharing
 
     /// One sentence.
@@ -40,23 +40,23 @@ public struct ExplorationCoverage: Sendable, CustomStringConvertible {
     }
 }
 
-/// A schedule that does not end as it should, with as few departures as could be found.
+/// A failing schedule, with as few departures as could be found.
 public struct FailingSchedule: Sendable, CustomStringConvertible {
-    /// Why it is not as it should be.
+    /// The reason of a failure.
     public enum Reason: Hashable, Sendable {
         /// The body threw an error, or a check in it failed.
         case failed(String)
-        /// No step is left, and the body has not ended: it waits for what no other task does.
+        /// No step is left, and the body has not ended: it waits for something that no other task does.
         case stuck
         /// There were more steps than ``ExplorationOptions/steps``.
         case endless(steps: Int)
-        /// Another thread made a task ready: how it goes on is not decided here.
+        /// Another thread made a task ready: the explorer does not control how that task continues.
         case outside
-        /// The same schedule came to another number of possible steps than before, at this decision.
+        /// At this decision, the same schedule had a different number of possible steps than before.
         case notRepeatable(decision: Int)
-        /// The schedule failed, for that reason, and did not fail like that when it was run once more.
+        /// The schedule failed for that reason, and did not fail in the same way when it was repeated.
         case notRepeated(String)
-        /// The schedule to replay does not fit to the body: at this decision there are not so many steps.
+        /// The schedule to replay does not fit the body: this decision has fewer steps.
         case doesNotFit(decision: Int)
     }
 
@@ -64,12 +64,12 @@ public struct FailingSchedule: Sendable, CustomStringConvertible {
     public let reason: Reason
     /// The schedule.
     public let schedule: Schedule
-    /// Its steps, in their order.
+    /// Its steps, in order.
     public let steps: [ExploredStep]
-    /// How many schedules held before.
+    /// The number of schedules that held before.
     public let schedulesBefore: Int
 
-    /// The reason, the steps, and what replays the schedule.
+    /// The reason, the steps, and the setting that replays the schedule.
     public var description: String {
         let text: String
         switch reason {
@@ -107,7 +107,7 @@ public struct FailingSchedule: Sendable, CustomStringConvertible {
             """
     }
 
-    /// The steps, a line each; steps that look alike and follow each other, in one; at most the last 60.
+    /// The steps, one per line; consecutive steps that look alike share a line; at most the last 60 lines.
     private var lines: String {
         var lines: [(text: String, count: Int)] = []
         for text in steps.lazy.map(\.description) {
@@ -119,13 +119,13 @@ public struct FailingSchedule: Sendable, CustomStringConvertible {
     }
 }
 
-/// One step of a schedule: what a task, or an actor, did from one point at which others may come to the next.
+/// One step of a schedule: the work of a task, or an actor, from one scheduling point to the next.
 public struct ExploredStep: Sendable, CustomStringConvertible {
-    /// The kind of thing that took the step.
+    /// The kind of a step.
     public enum Kind: Hashable, Sendable {
-        /// A task, outside of actors.
+        /// A task, outside actors.
         case task
-        /// An actor, which serves the task; and those that wait for the same actor, without a step in between.
+        /// An actor that serves the task, and then, without a step in between, other tasks that wait for the same actor.
         case actor
         /// The main actor.
         case mainActor
@@ -133,17 +133,17 @@ public struct ExploredStep: Sendable, CustomStringConvertible {
         case sleep(until: Duration)
     }
 
-    /// Of what.
+    /// The kind of the step.
     public let kind: Kind
-    /// The task, in the order in which they began; the body's is 1.
+    /// The number of the task, in the order in which tasks began; the body's task is 1.
     public let task: Int
-    /// The function that goes on in it; nil where it is not known.
+    /// The function that continues in the step; nil if unknown.
     public let function: String?
-    /// The names of the points that it came to: see ``explorationPoint(_:)``.
+    /// The names of the points that the step reached: see ``explorationPoint(_:)``.
     public internal(set) var points: [String] = []
-    /// How many steps could have been taken in its place, itself among them.
+    /// The number of steps that were possible at this point, including this one.
     public let alternatives: Int
-    /// Which of them, the usual one being 0.
+    /// The index of this step among them; 0 is the usual one.
     public let choice: Int
 
     /// One line.

@@ -1,8 +1,8 @@
-// Explorer.swift - runs the steps of one schedule, each chosen among those that could be next.
+// Explorer.swift - runs the steps of one schedule, each chosen among the possible next steps.
 //
-// Everything happens on the thread that explores: it runs a job up to where its task waits, and what becomes ready
-// meanwhile comes back by `enqueue`, or by the hooks of the runtime (for new tasks without a preference of executor, which
-// are adopted, and for the main actor). Only `isOutside` and `cameFromOutside` are written by other threads.
+// Everything happens on the exploring thread: it runs a job until its task suspends, and jobs that become ready meanwhile arrive
+// by `enqueue`, or by the hooks of the runtime (for new tasks without an executor preference, which are adopted, and for the
+// main actor). Only `isOutside` and `cameFromOutside` are written by other threads.
 
 import CTaskHooks
 import CompositeOperationsBasics
@@ -11,7 +11,7 @@ import Synchronization
 
 /// Decides which step is next.
 protocol Chooser {
-    /// The next one of the alternatives, less than `count`, which is at least 2.
+    /// The index of the next step among the alternatives; `count` is at least 2.
     mutating func choose(among count: Int, in explorer: Explorer) -> Int
 }
 
@@ -23,78 +23,78 @@ enum Ending: Equatable {
     case endless
 }
 
-/// Runs schedules, one after the other; on one thread at a time.
+/// Runs schedules one after another, on one thread at a time.
 ///
-/// Unchecked: everything but what is said above belongs to the thread that explores, which `isHere` tells.
+/// Unchecked: except for the fields named above, everything belongs to the exploring thread, which `isHere` identifies.
 final class Explorer: TaskExecutor, @unchecked Sendable {
     /// A step that could be next.
     struct Ready {
         let job: UnownedJob
-        /// The task, by the runtime's number; of an actor's job, the task whose step enqueued it.
+        /// The task, by the runtime's number; for an actor's job, the task whose step enqueued it.
         let task: UInt64
-        /// The how many-th it was of those that became ready.
+        /// Its number in the order in which steps became ready.
         let number: Int
-        /// After how many steps it became ready.
+        /// The number of steps before it became ready.
         let since: Int
-        /// Whether it was the usual next step once, and another one was chosen.
+        /// Whether it was the usual next step once, and another step was chosen.
         var isPassedOver = false
-        /// Whether it is a task's own, and not an actor's.
+        /// Whether the job is a task's, not an actor's.
         let isOfTask: Bool
-        /// Whether the last step's task goes on with it.
+        /// Whether it continues the last step's task.
         let isContinuation: Bool
         /// Whether its task has yielded.
         let hasYielded: Bool
         var place = Place.anywhere
     }
 
-    /// By which way it came.
+    /// The way by which a job arrived.
     enum Place {
-        /// The task prefers this executor, or an actor of such a task.
+        /// From a task that prefers this executor, or from an actor of such a task.
         case anywhere
-        /// The same of a task that was adopted.
+        /// The same, from a task that was adopted.
         case adopted
-        /// By the runtime's hook: the task prefers none, and is adopted if it is new.
+        /// By the runtime's hook: the task has no preference, and is adopted if it is new.
         case byDefault
         case mainActor
-        /// When time has passed.
+        /// After a sleep: time has passed.
         case sleep
     }
 
-    /// A step that could be next once time has passed.
+    /// A step that can be next once time has passed.
     struct Sleeper {
         let ready: Ready
         let deadline: Int64
     }
 
-    // Unchecked exclusivity: all is used by the thread that explores, and nothing is run inside of an access.
+    // Unchecked exclusivity: all fields are used by the exploring thread, and no code runs inside an access.
 
     /// The ready steps, the newest last.
     @exclusivity(unchecked) private(set) var ready: ContiguousArray<Ready> = []
-    /// The earliest first; of the same time, in the order in which they came.
+    /// Earliest first; at equal times in the order of arrival.
     @exclusivity(unchecked) private var sleepers: ContiguousArray<Sleeper> = []
-    /// The time of the schedule, in nanoseconds since its beginning: it passes when a sleeper goes on.
+    /// The time of the schedule, in nanoseconds since its beginning: it passes when a sleeper continues.
     @exclusivity(unchecked) private var now: Int64 = 0
-    /// How long tasks are about to sleep, where that is known.
+    /// The durations for which tasks are about to sleep, where known.
     @exclusivity(unchecked) private var delays: [UInt64: Duration] = [:]
     /// Whether a task slept in the schedule.
     @exclusivity(unchecked) private(set) var hasSleepers = false
     /// Whether the schedule had more steps than the limit.
     @exclusivity(unchecked) private(set) var hasGivenUp = false
-    /// How many steps were run.
+    /// The number of steps that were run.
     @exclusivity(unchecked) private(set) var steps = 0
     /// The task of the running step.
     @exclusivity(unchecked) private var task: UInt64 = 0
-    /// Where in `ready` the usual next step is, at the decision that is open.
+    /// The index in `ready` of the usual next step, at the current decision.
     @exclusivity(unchecked) private var usual = 0
-    /// Whether the running step yields, so that others come first.
+    /// Whether the running step yields, so other steps come first.
     @exclusivity(unchecked) private var isYielding = false
-    /// The tasks that have come to a point in the running step: they are ready when it has ended.
+    /// The tasks that have reached an exploration point in the running step: they become ready when the step has ended.
     @exclusivity(unchecked) private var atPoints: [UnsafeContinuation<Void, Never>] = []
-    /// How many became ready.
+    /// The number of steps that became ready.
     @exclusivity(unchecked) private var numberReady = 0
-    /// How many steps shared something with other tasks: see ``Sharing``.
+    /// The number of steps that shared something with other tasks: see ``Sharing``.
     @exclusivity(unchecked) private(set) var sharedSteps = 0
-    /// nil: nobody asks.
+    /// nil: not tracked.
     @exclusivity(unchecked) private var sharing: SharingOfStep?
     /// The choice at each decision, and the number of alternatives.
     @exclusivity(unchecked) private(set) var choices: ContiguousArray<UInt16> = []
@@ -102,23 +102,23 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     /// Whether the chosen step shared nothing.
     @exclusivity(unchecked) private(set) var wasLocal: ContiguousArray<Bool> = []
 
-    /// The steps, where they are recorded.
+    /// The steps, if they are recorded.
     private(set) var recorded: [ExploredStep] = []
     private var isRecording = false
     private var numbers: [UInt64: Int] = [:]
 
     private let isOutside = Atomic(false)
     private let cameFromOutside = Gate()
-    /// For how long a schedule in which nothing can go on is given for another thread to make a task ready.
+    /// How long to wait, in a schedule in which nothing can continue, for another thread to make a task ready.
     private var patienceWithOthers: Duration
     private var functions: [UnsafeRawPointer: String] = [:]
     private var mainActor: MainActorsPlace?
     private let taker = UnsafeMutablePointer<task_hooks_taker>.allocate(capacity: 1)
 
-    /// So many steps a schedule may have.
+    /// The maximum number of steps of a schedule.
     let limit: Int
 
-    /// An explorer that is never destroyed: tasks that are left over hold it without owning it, and may be made ready at any time.
+    /// An explorer that is never deallocated: leftover tasks refer to it without owning it, and may become ready at any time.
     static func kept(limit: Int, patienceWithOthers: Duration, sharing: Sharing) -> Explorer {
         let explorer = Explorer(limit: limit, patienceWithOthers: patienceWithOthers)
         if sharing == .actors { explorer.sharing = SharingOfStep() }
@@ -168,17 +168,17 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
             hasYielded: isYielding, place: place)
     }
 
-    /// The time since the schedule began, for the running step.
+    /// The time since the schedule began, as read by the running step.
     func readTime() -> Duration {
         sharing?.readsTime()
         return .nanoseconds(now)
     }
 
-    /// The running task is about to sleep, for exactly so long; nil: it has.
+    /// The running task is about to sleep for exactly this long; nil: it has slept.
     func expectSleep(for delay: Duration?) { delays[task] = delay }
 
-    /// - Parameter delay: as the runtime computes it, by moments of clocks that go on: rounded up to three digits, and to a
-    ///   hundredth of a second, because two sleeps of the same length must be of the same length.
+    /// - Parameter delay: as the runtime computes it, from readings of running clocks. Rounded up to three digits, and to a
+    ///   hundredth of a second, because two sleeps of the same nominal length must be equal.
     func sleep(_ job: UnownedJob, for delay: Duration) {
         guard isHere else { return takeFromOutside(job) }
         let exact = delays.removeValue(forKey: task)
@@ -199,16 +199,16 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         task_hooks_get_taker()?.pointee.context == Unmanaged.passUnretained(self).toOpaque()
     }
 
-    /// Another thread has made a task ready. The task cannot go on: the schedule is not what was explored any more.
+    /// Another thread has made a task ready. The task cannot continue: the schedule is no longer the explored one.
     private func takeFromOutside(_ job: UnownedJob) {
         isOutside.store(true, ordering: .releasing)
         cameFromOutside.open()
     }
 
-    /// Whether that happened.
+    /// Whether another thread made a task ready.
     var hasOutside: Bool { isOutside.load(ordering: .acquiring) }
 
-    /// Whether that happens soon, where nothing can go on. Only the first time does this wait.
+    /// Whether another thread makes a task ready soon, when nothing can continue. Only the first call waits.
     func waitsForOutside() -> Bool {
         defer { patienceWithOthers = .zero }
         return patienceWithOthers == .zero ? hasOutside : cameFromOutside.wait(timeout: patienceWithOthers)
@@ -216,8 +216,8 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
 
     // MARK: - One schedule
 
-    /// Runs a schedule of `body` to its end, on the thread that calls. Tasks that are left over run as far as they go; where
-    /// the body has not ended, it is cancelled before.
+    /// Runs a schedule of `body` to its end, on the calling thread. Leftover tasks run as far as they can; if the body has not
+    /// ended, it is cancelled first.
     func run<C: Chooser>(
         _ chooser: inout C, recording: Bool = false, _ body: @escaping @Sendable () async throws -> Void
     ) -> Ending {
@@ -236,7 +236,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         }
         var ending = runSteps(&chooser, until: end)
         if ending == .endless {
-            // Any order may put off for ever what would end it. The usual one does not.
+            // The chosen order may postpone for ever the step that would end the schedule. The usual order does not.
             hasGivenUp = true
             ending = runInUsualOrder(until: end, atMost: 2 * limit)
         }
@@ -244,7 +244,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
             isRecording = false
             root.cancel()
             _ = runInUsualOrder(until: end, atMost: 3 * limit)
-            // An actor whose job is dropped would never serve anybody again.
+            // An actor whose job is dropped would never run a job again.
             while let actor = ready.firstIndex(where: { !$0.isOfTask && !isYield($0.job) }) {
                 run(ready.remove(at: actor))
             }
@@ -275,7 +275,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Runs steps until there is none, or there were too many.
+    /// Runs steps until none is left, or there were too many.
     private func runSteps<C: Chooser>(_ chooser: inout C, until end: End) -> Ending {
         while true {
             let count = alternatives()
@@ -293,7 +293,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Runs more steps, which are no decisions of the schedule, until there is none or there were so many.
+    /// Runs more steps, which are not decisions of the schedule, until none is left or `most` is reached.
     private func runInUsualOrder(until end: End, atMost most: Int) -> Ending {
         while steps < most {
             if alternatives() == 0 { return end.ending ?? .stuck }
@@ -302,9 +302,9 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         return .endless
     }
 
-    /// Looks for what could be next: what is ready, and what sleeps until the earliest moment.
+    /// Finds the possible next steps: the ready ones, and those that sleep until the earliest deadline.
     ///
-    /// - Returns: how many steps.
+    /// - Returns: the number of possible steps.
     private func alternatives() -> Int {
         findUsual()
         var count = ready.count
@@ -316,12 +316,13 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         return min(count, Int(UInt16.max))
     }
 
-    /// So many steps another one may wait, unless choices say otherwise: else tasks that ask again and again whether something
-    /// has happened would go on for ever.
+    /// The maximum number of steps for which a ready step waits, unless a choice says otherwise: without it, tasks that poll
+    /// would run for ever.
     private static var patience: Int { 64 }
 
-    /// The usual next step: that with which the last step's task goes on; else the one that has been ready for longest. One that
-    /// was passed over comes when no other is ready: so one departure puts off a task behind a whole chain of others.
+    /// Finds the usual next step: the one that continues the last step's task; otherwise the step that has been ready longest. A
+    /// step that was passed over comes only when no other is ready, so one departure postpones a task behind a whole chain of
+    /// others.
     private func findUsual() {
         guard let last = ready.last else { return }
         var (longest, oldest): (Int, Int?) = (0, nil)
@@ -338,13 +339,13 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Where in `ready` a choice is: the usual one, and then from the oldest to the newest.
+    /// The index of a choice in `ready`: the usual step first, and then oldest to newest.
     private func place(of choice: Int) -> Int {
         if choice == 0 { return usual }
         return choice <= usual ? choice - 1 : choice
     }
 
-    /// Which step an alternative is: the same one in schedules that are the same up to here.
+    /// The number of an alternative's step; the same in schedules that are equal up to this decision.
     func number(of choice: Int) -> Int {
         choice < ready.count ? ready[place(of: choice)].number : sleepers[choice - ready.count].ready.number
     }
@@ -357,7 +358,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     /// Whether the task of an alternative has yielded.
     func hasYielded(_ choice: Int) -> Bool { choice < ready.count && ready[place(of: choice)].hasYielded }
 
-    /// Whether an alternative is that time passes.
+    /// Whether an alternative lets time pass.
     func isSleeper(_ choice: Int) -> Bool { choice >= ready.count }
 
     private func runStep(_ choice: Int, among count: Int = 1) {
@@ -399,7 +400,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// A job that only makes a task ready belongs to the step before it: the job of a yield; and the task that the library has
+    /// A job that only makes a task ready belongs to the preceding step: the job of a yield, and the task that the library uses
     /// for a sleep.
     private func takeWhatFollows(_ step: Ready) -> Ready? {
         guard let newest = ready.last else { return nil }
@@ -433,7 +434,7 @@ extension Explorer {
                 alternatives: count, choice: choice))
     }
 
-    /// The name of the function at an address, without what a reader need not know.
+    /// The short name of the function at an address.
     private func function(at address: UnsafeRawPointer?) -> String? {
         guard let address else { return nil }
         if let known = functions[address] { return known.isEmpty ? nil : known }
@@ -446,7 +447,7 @@ extension Explorer {
         return name.isEmpty ? nil : name
     }
 
-    /// The running step has come to a point.
+    /// Called when the running step has reached an exploration point.
     func stop(at point: StaticString, _ task: UnsafeContinuation<Void, Never>) {
         if isRecording, !recorded.isEmpty { recorded[recorded.count - 1].points.append("\(point)") }
         atPoints.append(task)
@@ -459,7 +460,7 @@ extension Explorer {
     }
 }
 
-/// The part of a function's demangled name that a reader wants to see: the names, without the types.
+/// The readable part of a function's demangled name: the names, without the types.
 func shortName(of function: String) -> String {
     let name = function.split(separator: " resume partial function for ").last.map { String($0) } ?? ""
     let library = "static (extension in Swift):Swift.Task<"
@@ -481,14 +482,14 @@ func shortName(of function: String) -> String {
 
 /// How the body ended.
 ///
-/// Unchecked: the body's task, which writes it, runs on the thread that explores, which reads it.
+/// Unchecked: the body's task, which writes it, runs on the exploring thread, which reads it.
 private final class End: @unchecked Sendable {
     var ending: Ending?
 }
 
-/// Where the main actor's steps are enqueued.
+/// The executor to which the main actor's steps are enqueued.
 ///
-/// Unchecked: it has nothing but its explorer, which lives for ever.
+/// Unchecked: its only field is the explorer, which is never deallocated.
 final class MainActorsPlace: SerialExecutor, @unchecked Sendable {
     unowned let explorer: Explorer
     init(_ explorer: Explorer) { self.explorer = explorer }

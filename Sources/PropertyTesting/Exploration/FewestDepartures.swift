@@ -1,6 +1,6 @@
-// FewestDepartures.swift - a schedule that fails, made as simple as can be found: first departures are left out, many at a
-// time and then one by one (Zeller, Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002); then schedules
-// with fewer are tried, because what is left out early changes what the later ones mean.
+// FewestDepartures.swift - simplifies a failing schedule: first departures are left out, many at a time and then one by
+// one (Zeller, Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002); then schedules with fewer departures
+// are tried, because leaving out an early departure changes the meaning of the later ones.
 
 extension Exploration {
     /// A failing schedule.
@@ -10,7 +10,7 @@ extension Exploration {
         var departures: Int { choices.count { $0 != 0 } }
     }
 
-    /// The schedule that was run last, which fails for that reason, with as few departures as can be found.
+    /// The last schedule, which failed for that reason, reduced to as few departures as can be found.
     mutating func smallest(
         _ reason: FailingSchedule.Reason, _ verdict: () -> String?, _ body: @escaping Body
     ) -> FailingSchedule {
@@ -37,7 +37,7 @@ extension Exploration {
 
     /// Leaves out departures that are not needed: a half of them, a quarter, and so on.
     ///
-    /// - Returns: whether there were such.
+    /// - Returns: whether any were left out.
     private mutating func leaveOut(
         _ best: inout Candidate, _ verdict: () -> String?, _ body: @escaping Body
     ) -> Bool {
@@ -56,7 +56,7 @@ extension Exploration {
         return best.departures < before
     }
 
-    /// Tries schedules with fewer departures, some thousand of them.
+    /// Tries some thousand schedules with fewer departures.
     private mutating func searchBelow(
         _ best: inout Candidate, _ verdict: () -> String?, _ body: @escaping Body
     ) {
@@ -70,7 +70,7 @@ extension Exploration {
         }
     }
 
-    /// Runs a schedule, and takes it if it fails as well, with fewer departures.
+    /// Runs a schedule, and accepts it if it also fails, with fewer departures.
     private mutating func take(
         _ best: inout Candidate, _ playback: Playback, _ verdict: () -> String?, _ body: @escaping Body
     ) -> Bool {

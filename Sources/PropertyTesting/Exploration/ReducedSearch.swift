@@ -1,15 +1,16 @@
-// ReducedSearch.swift - the schedules that differ, where tasks share actors alone.
+// ReducedSearch.swift - the schedules that differ when tasks share only actors.
 //
-// A step is local when it shares nothing with other tasks (`SharingOfStep`). Two rules leave schedules out; each that is left
-// out differs from one that is run only in the order of steps of which one is local.
-//   R1  After a local step no other alternative to it is tried: whatever could have come before it, can come after it.
+// A step is local when it shares nothing with other tasks (`SharingOfStep`). Two rules leave schedules out. Each omitted
+// schedule differs from one that is run only in the order of steps of which one is local.
+//   R1  After a local step no alternative to it is tried: any step that could have come before it can come after it.
 //   R2  A step that was tried at a decision sleeps when the next alternative is tried, until a step that is not local has been
-//       run: before that, it would lead to where its own schedules have been. Never do all sleep: what wakes none is a local
-//       step, after which its task is ready to go on.
-// They do not go with a bound of departures: the one that is run of those alike may have more than another.
+//       run: before that, it would lead to schedules that were already run. The alternatives never all sleep: only a local
+//       step wakes none, and after a local step its task is ready to continue.
+// The rules cannot be combined with a bound on departures: of equivalent schedules, the one that is run may have more
+// departures than another.
 //
 // Source: Godefroid, Partial-Order Methods for the Verification of Concurrent Systems (1996): R1 is a persistent set of one
-// step, R2 are sleep sets, for which steps that are not local all depend on each other.
+// step, R2 is sleep sets, where all steps that are not local depend on each other.
 
 struct ReducedSearch: Search {
     /// The alternatives at one point.
@@ -21,10 +22,10 @@ struct ReducedSearch: Search {
         var choice: Int
     }
 
-    /// The decisions of the schedule, of which the first `kept` were made before it is run.
+    /// The decisions of the schedule; the first `kept` are fixed before it is run.
     private var decisions: [Decision] = []
     private var kept = 0
-    /// The alternatives that sleep at the step to come.
+    /// The alternatives that sleep at the next step.
     private var asleep: Set<Int> = []
     private var sharedSteps = 0
     private var misfit: Int?

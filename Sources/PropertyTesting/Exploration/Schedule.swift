@@ -1,15 +1,15 @@
-// Schedule.swift - one order of steps, as the departures from the order that is taken when nothing is said.
+// Schedule.swift - one order of steps, as its departures from the default order.
 
 /// An order in which the steps of tasks are run: the decisions at which it departs from the usual one.
 ///
-/// A decision is made whenever more than one step could be next. Usually a task goes on until it waits or yields, and then
-/// comes the step that has been ready for longest; a departure takes another one.
+/// A decision is made whenever more than one step could be next. Usually a task continues until it waits or yields, and
+/// then the step follows that has been ready longest; a departure takes another step.
 public struct Schedule: Hashable, Sendable, CustomStringConvertible {
     /// Another choice than the usual one.
     public struct Departure: Hashable, Sendable {
-        /// Which decision, counted from 0.
+        /// The number of the decision, counted from 0.
         public let decision: Int
-        /// Which of the steps that could be next, counted from the usual one; at least 1.
+        /// The index among the possible next steps, counted from the usual one; at least 1.
         public let choice: Int
     }
 

@@ -1,16 +1,15 @@
-// Search.swift - which schedules are run, one after the other: all within a bound, random ones, or one to replay; and how
-// one that fails gets fewer departures.
+// Search.swift - the schedules to run, one after another: all within a bound, random ones, or one to replay.
 
-/// Plays choices back, and goes on in the usual order. Says where they do not fit.
+/// Plays choices back, and continues in the usual order. Detects where they do not fit.
 struct Playback: Chooser {
     /// The first choice.
     var choices: ContiguousArray<UInt16> = []
-    /// Among how many; empty: anything will do.
+    /// The number of alternatives at each decision; empty: any number fits.
     var counts: ContiguousArray<UInt16> = []
-    /// The first decision with another number of steps than before, or with too few.
+    /// The first decision with a different number of steps than before, or with too few.
     var misfit: Int?
 
-    /// As ``misfit``, when the schedule has ended: it may have had fewer decisions.
+    /// Like ``misfit``, after the schedule has ended: it may have had fewer decisions.
     func misfit(in explorer: Explorer) -> Int? {
         misfit ?? (explorer.choices.count < choices.count ? explorer.choices.count : nil)
     }
@@ -28,8 +27,8 @@ struct Playback: Chooser {
     }
 }
 
-/// Gives each task a random priority, and takes the step of the highest one; at some random steps the priority of the task
-/// that is running falls below all others. That time passes has a priority too.
+/// Gives each task a random priority, and takes the step of the highest one; at some random steps the priority of the
+/// running task falls below all others. The passing of time has a priority too.
 struct RandomPriorities: Chooser {
     private var random: SplitMix64
     private var priorities: [UInt64: UInt64] = [:]
@@ -37,8 +36,8 @@ struct RandomPriorities: Chooser {
     private var lowest: UInt64 = 1 << 32
 
     /// - Parameters:
-    ///   - changes: so many priorities fall.
-    ///   - decisions: about so many decisions the schedule is expected to have.
+    ///   - changes: the number of priority drops.
+    ///   - decisions: the expected number of decisions of the schedule.
     init(seed: UInt64, changes: Int, decisions: Int) {
         random = SplitMix64(seed: seed)
         self.changes = []
@@ -46,8 +45,8 @@ struct RandomPriorities: Chooser {
     }
 
     mutating func choose(among count: Int, in explorer: Explorer) -> Int {
-        // A task that has yielded is behind all others, and so is time that has passed: else what they wait for may never be
-        // done.
+        // A task that has yielded goes behind all others, and so does time that has passed: otherwise the event that they
+        // wait for may never happen.
         let priorities = (0..<count).map { priority(of: $0, explorer) }
         let highestOfOthers =
             (0..<count).filter { !explorer.hasYielded($0) }.map { priorities[$0] }.max() ?? 0
@@ -90,28 +89,29 @@ struct RandomPriorities: Chooser {
     }
 }
 
-/// Goes through schedules, one after the other, and chooses their steps.
+/// Enumerates schedules one after another, and chooses their steps.
 protocol Search: Chooser {
-    /// How many departures the next schedule has.
+    /// The number of departures of the next schedule.
     var departures: Int { get }
     /// The beginning of the next schedule.
     var choices: ContiguousArray<UInt16> { get }
 
-    /// The next schedule is run, or is run once more.
+    /// Called before the next schedule is run or repeated.
     mutating func begin()
     /// Checks the schedule that has been run.
     ///
-    /// - Returns: the first decision at which it had other steps than before; nil: it had none.
+    /// - Returns: the first decision at which the steps differ from before; nil if none does.
     func misfit(in explorer: Explorer) -> Int?
-    /// Goes on to the schedule after it.
+    /// Advances to the next schedule.
     ///
-    /// - Returns: false: there is none.
+    /// - Returns: false if there is none.
     mutating func advance(after explorer: Explorer) -> Bool
 }
 
-/// The schedules with at most so many departures, each after the one before it that has most in common with it.
+/// The schedules within a bound on departures, in depth-first order: each shares the longest possible prefix with the
+/// previous one.
 ///
-/// Source: the search without states of Godefroid, Model Checking for Programming Languages using VeriSoft (1997).
+/// Source: the stateless search of Godefroid, Model Checking for Programming Languages using VeriSoft (1997).
 struct BoundedSearch: Search {
     private let bound: Int
     private(set) var playback = Playback()
@@ -119,7 +119,7 @@ struct BoundedSearch: Search {
     /// Whether an alternative was left out, because the schedule would have had too many departures.
     private(set) var isCut = false
 
-    /// - Parameter bound: how many departures a schedule may have.
+    /// - Parameter bound: the maximum number of departures.
     init(bound: Int) { self.bound = bound }
 
     var choices: ContiguousArray<UInt16> { playback.choices }

@@ -1,5 +1,6 @@
-// SleepingTasks.swift - how `Task.sleep` comes to an explorer: the library asks the executor of the task, by an interface
-// that is experimental. Where that is unknown, sleeping tasks come back from outside, and the exploration says so.
+// SleepingTasks.swift - how `Task.sleep` reaches an explorer: the library calls the executor of the task by an
+// experimental interface. Where that interface is missing, sleeping tasks come back from outside, and the exploration
+// reports it.
 
 #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
     @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) internal import _Concurrency
@@ -33,7 +34,7 @@
             _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
         ) { timed.enqueue(job, at: instant, tolerance: tolerance, clock: clock) }
 
-        /// The executor that times a sleep: the exploration, and elsewhere the runtime's own one.
+        /// The executor that times a sleep: the exploration, or outside one the runtime's own executor.
         private var timed: any SchedulingExecutor { Explorer.current ?? Self.elsewhere }
 
         private static let elsewhere: any SchedulingExecutor = {

@@ -1,11 +1,11 @@
-// Guarded.swift - a value that many threads use, each under its lock.
+// Guarded.swift - a value shared by threads, under its lock.
 
-/// A value under a ``WordLock``. No code of a user runs under it.
+/// A value under a ``WordLock``. No user code runs under the lock.
 ///
-/// Inlinable, because other modules look the types up at each call else, which takes longer than the section; so public, as
-/// ``WordLock`` is.
+/// Inlinable, because other modules would otherwise look up the types' metadata at each call, which takes longer than the
+/// critical section; hence public, as ``WordLock`` is.
 @_spi(Faces) public final class Guarded<Value>: @unchecked Sendable {
-    // Unchecked, and so is its exclusivity: `value` is used under `lock` alone, which is not recursive.
+    // Unchecked, and so is its exclusivity: `value` is accessed only under `lock`, which is not recursive.
     @usableFromInline let lock = WordLock()
     @exclusivity(unchecked) @usableFromInline var value: Value
 
@@ -20,7 +20,7 @@
         return try body(&value)
     }
 
-    /// Empties it.
+    /// Takes the value out, leaving nil.
     @inlinable public func take<Wrapped>() -> Wrapped? where Value == Wrapped? {
         withLock { value in
             defer { value = nil }

@@ -1,10 +1,10 @@
-// ParkingLot.swift - threads that sleep by the address of a lock, so that a lock needs no more than a byte.
+// ParkingLot.swift - threads that sleep by the address of a lock, so that a lock needs only a byte.
 //
 // Source: WebKit's ParkingLot.
 
 internal import Glibc
 
-/// Threads that sleep until somebody wakes them by a key. Allocates nothing but its buckets.
+/// Threads that sleep until they are woken by a key. Allocates only its buckets.
 enum ParkingLot {
     private static let buckets = (0..<64).map { _ in Bucket() }
 
@@ -12,14 +12,15 @@ enum ParkingLot {
         buckets[Int(((UInt(bitPattern: key) >> 4) &* 0x9E37_79B9_7F4A_7C15) >> 58)]
     }
 
-    /// Sleeps until a ``wakeOne(_:)``, if `condition` still holds.
+    /// Sleeps until ``wakeOne(_:)``, if `condition` still holds under the bucket's mutex.
     static func park(_ key: UnsafeRawPointer, if condition: () -> Bool) {
         bucket(of: key).park(key, if: condition)
     }
 
     static func wakeOne(_ key: UnsafeRawPointer) { bucket(of: key).wakeOne(key) }
 
-    /// On the stack of the thread that sleeps, and in its bucket's list until it is woken. Under the bucket's mutex.
+    /// On the stack of the sleeping thread, and in its bucket's list until it is woken. Guarded by the bucket's
+    /// mutex.
     private struct Sleeper {
         let key: UnsafeRawPointer
         var next: UnsafeMutablePointer<Sleeper>?
@@ -28,9 +29,9 @@ enum ParkingLot {
     }
 
     private final class Bucket: @unchecked Sendable {
-        // Unchecked: what is below is used under `mutex` alone.
+        // Unchecked: the state is accessed only under `mutex`.
         private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-        // In the order of their coming.
+        // In arrival order.
         private var first: UnsafeMutablePointer<Sleeper>?
 
         init() { pthread_mutex_init(mutex, nil) }

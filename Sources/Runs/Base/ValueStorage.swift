@@ -1,12 +1,13 @@
-// ValueStorage.swift - room for how a run ended, in a class whose layout does not know the type of its value.
+// ValueStorage.swift - room for the result of a run, in a class whose layout does not depend on the type of the
+// value.
 //
-// A stored property of a generic type would make the places of all later ones a matter of run time, and its optional
-// form a look-up of metadata for each access: some hundred instructions for each operation. So the value lies in two
-// words here, or, a larger one, in a box.
+// With a stored property of generic type, the offsets of all later properties would be known only at run time, and
+// an optional one would need a metadata look-up for each access: some hundred instructions for each operation. So
+// the value is stored in two words, or, if it is larger, in a box.
 
-/// A value, or an object, or nothing: what of these, and of which type, its owner knows.
+/// A value, an object, or nothing. The owner knows which of these, and the type.
 ///
-/// Inlinable for what ``Guarded`` says.
+/// Inlinable for the reason given at ``Guarded``.
 @usableFromInline package struct ValueStorage: ~Copyable {
     @usableFromInline package var words: (UInt, UInt) = (0, 0)
 
@@ -27,7 +28,7 @@
             && MemoryLayout<Value>.alignment <= MemoryLayout<UInt>.alignment
     }
 
-    /// Stores a value, where there is nothing.
+    /// Stores a value in empty storage.
     @inlinable
     @inline(__always)
     package mutating func store<Value>(_ value: Value) {
@@ -40,10 +41,10 @@
         }
     }
 
-    /// Has a value stored where there is nothing.
+    /// Lets a closure store a value in empty storage.
     ///
-    /// - Parameter give: initializes it; false: it is not there.
-    /// - Returns: as `give`.
+    /// - Parameter give: initializes the value; returns false if there is none.
+    /// - Returns: the result of `give`.
     @inlinable
     @inline(__always)
     package mutating func store<Value>(_ give: (UnsafeMutablePointer<Value>) -> Bool) -> Bool {
@@ -59,7 +60,7 @@
         }
     }
 
-    /// The value that was stored. Mutating, so that it is read where it lies: it changes nothing.
+    /// The stored value. Mutating only so that the value is read in place: nothing changes.
     @inlinable
     @inline(__always)
     package mutating func load<Value>(_ type: Value.Type) -> Value {
@@ -71,7 +72,7 @@
         return object(of: Box<Value>.self)._withUnsafeGuaranteedRef { $0.value }
     }
 
-    /// Takes the value away that was stored.
+    /// Destroys the stored value.
     @inlinable
     @inline(__always)
     package mutating func destroy<Value>(_ type: Value.Type) {
@@ -84,12 +85,12 @@
         }
     }
 
-    /// Stores an object, where there is nothing, with a reference.
+    /// Stores an object in empty storage, and retains it.
     @inlinable package mutating func storeObject(_ object: AnyObject) {
         words.0 = UInt(bitPattern: Unmanaged.passRetained(object).toOpaque())
     }
 
-    /// The object that was stored.
+    /// The stored object.
     @inlinable
     package func object<Object: AnyObject>(of type: Object.Type) -> Unmanaged<Object> {
         .fromOpaque(UnsafeRawPointer(bitPattern: words.0)!)

@@ -1,40 +1,39 @@
-// WordLock.swift - a lock of one byte, small enough to be a part of every operation.
+// WordLock.swift - a one-byte lock, small enough to be part of every operation.
 //
 // Invariants:
-//   I1  the byte is 0 when the lock is free, 1 when it is held, 2 when it is held and somebody may sleep.
-//   I2  who sleeps has made the byte 2 before, and looks at it again under the bucket's mutex; who wakes takes
-//       that mutex after it has made the byte 0. So no wake-up is lost.
+//   I1  the byte is 0 when the lock is free, 1 when it is held, 2 when it is held and a thread may be sleeping.
+//   I2  a sleeping thread has first set the byte to 2, and checked it again under the bucket's mutex; a waking thread takes
+//       that mutex after setting the byte to 0. So no wake-up is lost.
 //
 // Orderings:
-//   P1  unlock (release) -> lock (acquire): what was done under the lock is visible to the next one under it.
+//   P1  unlock (release) -> lock (acquire): everything done under the lock is visible to the next holder.
 //
-// Not `Mutex` of the standard library: its code is not instrumented, so that ThreadSanitizer does not know of it.
-// Not pthread's: 40 bytes, in each operation.
+// Not the standard library's `Mutex`: its code is not instrumented, so ThreadSanitizer does not know about it. Not a pthread
+// mutex: 40 bytes in each operation.
 //
-// Source: Drepper, Futexes Are Tricky (2011), mutex 2; the sleepers are found by address, as in WebKit's
-// ParkingLot.
+// Source: Drepper, Futexes Are Tricky (2011), mutex 2; sleepers are found by address, as in WebKit's ParkingLot.
 
 internal import CScheduler.Internals
 public import Synchronization
 
-/// A lock that is not recursive. No code of a user runs under it.
+/// A non-recursive lock. No user code runs under it.
 ///
-/// Inlinable, as a call of another module costs as much as the lock does; and so public, as the compiler inlines nothing else
-/// across modules: under an SPI, which hides it from users.
+/// Inlinable, as a call into another module costs as much as the lock itself; hence public, as the compiler inlines nothing
+/// else across modules. An SPI hides it from users.
 @_spi(Faces) public struct WordLock: ~Copyable, Sendable {
     @usableFromInline let word = Atomic<UInt8>(0)
 
-    /// How often one that is held is looked at before a sleep.
+    /// How often a held lock is polled before the thread sleeps.
     private static var looks: Int { 10 }
-    /// Before each of them.
+    /// The length of the pause before each poll.
     private static var pauses: UInt32 { 64 }
 
-    /// A free one.
+    /// A free lock.
     @inlinable public init() {}
 
-    /// Waits until the lock is free, and holds it.
+    /// Waits until the lock is free, and acquires it.
     ///
-    /// - Parameter key: the same for each call on this lock, and no other lock's.
+    /// - Parameter key: the same for all calls on this lock, and different from that of any other lock.
     @inlinable @inline(__always)
     public func lock(_ key: UnsafeRawPointer) {
         if !word.compareExchange(
@@ -44,7 +43,7 @@ public import Synchronization
         }
     }
 
-    /// Lets another one hold it.
+    /// Releases the lock.
     ///
     /// - Parameter key: as for ``lock(_:)``.
     @inlinable @inline(__always)
@@ -57,10 +56,10 @@ public import Synchronization
 
     @usableFromInline @inline(never)
     func lockContended(_ key: UnsafeRawPointer) {
-        // Sections are shorter than a sleep. Between two looks there are some, of the holder's, who has the cache line to
-        // himself meanwhile: with a look at every moment, two workers in one group took 1.3 times as long, and 1.4 times the
-        // processor's time. It gives up after 2 to 30 microseconds, as the processor makes them: the holder may need
-        // this one.
+        // Critical sections are shorter than a sleep. Between two polls, the holder completes several sections with the cache
+        // line to itself: with continuous polling, two workers in one group took 1.3 times as long, and 1.4 times the
+        // processor time. Polling ends after 2 to 30 microseconds, depending on the processor, since the holder may need this
+        // processor.
         for _ in 0..<Self.looks {
             csched_relax(Self.pauses)
             if word.load(ordering: .relaxed) == 0,

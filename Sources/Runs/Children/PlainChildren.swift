@@ -1,5 +1,5 @@
-// PlainChildren.swift - the children of a composite that need no object each, in one object: the first nodes lie in it, and what
-// CScheduler keeps of them all (children.c, which says what may happen when).
+// PlainChildren.swift - one object for all children of a composite that need no object each. The first nodes are inside it, as
+// is the state that CScheduler keeps for all of them (children.c, which has the protocol).
 
 internal import CScheduler
 internal import CScheduler.Internals
@@ -8,15 +8,15 @@ internal import Scheduling
 
 /// The children of one run of a composite's registration block.
 package final class PlainChildren: ManagedBuffer<Int, UInt64> {
-    // Not Sendable, as its superclass is not; all the same it is used by all threads: CScheduler says which word by whom, the
-    // rest is under the embedder's lock.
+    // Not Sendable, as its superclass is not. It is nevertheless used by all threads: CScheduler's protocol determines which
+    // thread may access which word; the rest is guarded by the embedder's lock.
 
     /// The functions that the embedder provides: see `csched_children_face`.
     package final class Face: @unchecked Sendable {
-        // Unchecked: it does not change.
+        // Unchecked: immutable.
         fileprivate let pointer: UnsafePointer<csched_children_face>
 
-        /// - Parameter release: the runtime's.
+        /// - Parameter release: the runtime's release function.
         package init(
             release: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void,
             call:
@@ -45,9 +45,9 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         }
     }
 
-    /// So many nodes lie in the object.
+    /// The number of nodes inside the object.
     private static var first: Int { 11 }
-    /// Where the elements of a buffer lie whose header is a word.
+    /// The offset of the elements of a buffer whose header is a word.
     package static var offset: Int { 24 }
 
     private var fields: UnsafeMutablePointer<csched_children> {
@@ -55,16 +55,16 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
             .assumingMemoryBound(to: csched_children.self)
     }
 
-    /// The children whose fields are at an address.
+    /// The object whose fields are at an address.
     package static func object(at fields: UnsafeMutableRawPointer) -> Unmanaged<PlainChildren> {
         .fromOpaque(fields - offset)
     }
 
-    /// None so far. On the thread that registers.
+    /// Creates an empty object. On the registering thread.
     ///
     /// - Parameters:
-    ///   - composite: whose children they are; held where it may not outlive whoever is inside.
-    ///   - domain: the embedder's; held.
+    ///   - composite: the parent of the children; retained only where it might otherwise not outlive a thread inside.
+    ///   - domain: an object of the embedder; retained.
     ///   - epoch: the embedder's number of the registration.
     package static func make(
         of composite: AnyObject, in domain: AnyObject, _ face: Face, isCascade: Bool, epoch: Int32
@@ -85,7 +85,7 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         return made
     }
 
-    /// Where the words of a node are, in bytes.
+    /// The offsets of the words of a node, in bytes.
     package struct Layout: Equatable {
         package let size, block, value, input, type, flags, object: Int
 
@@ -100,7 +100,7 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         }
     }
 
-    /// Where they are; nil: nothing is where it is looked for here.
+    /// The layout; nil if the actual offsets are not as this file expects.
     package static let layout: Layout? = {
         let child = MemoryLayout<csched_child>.self
         let buffer = ManagedBuffer<Int, UInt64>.create(minimumCapacity: 1) { _ in 0 }
@@ -122,19 +122,20 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         Unmanaged<AnyObject>.fromOpaque(fields.pointee.owner!).release()
     }
 
-    /// The owner that was named at the beginning.
+    /// The domain passed to `make`.
     package var domain: Unmanaged<AnyObject> { .fromOpaque(fields.pointee.owner!) }
-    /// The composite, as long as they are plain, or somebody is inside.
+    /// The composite; valid while the children are plain, or a thread is inside.
     package var composite: Unmanaged<AnyObject> { .fromOpaque(fields.pointee.composite!) }
     /// The number of the registration.
     package var epoch: Int32 { fields.pointee.epoch }
-    /// Gives up what blocks have together, unless somebody is inside, who does so then. Under no lock.
+    /// Releases the resources that blocks share, unless a thread is inside, which then releases them on leaving. Call under no
+    /// lock.
     package func giveUpBlocks() { if !fields.pointee.is_in_use { csched_children_give_up(fields) } }
-    /// Children have become objects. Under its lock.
+    /// Notes that children have become objects. Under the embedder's lock.
     package func hasObjects() { fields.pointee.has_objects = true }
-    /// How many there are. On the registering thread.
+    /// The number of children. On the registering thread.
     package var count: Int { Int(fields.pointee.number) }
-    /// All have finished, and the embedder knows it. Under its lock.
+    /// Whether all children have finished and the embedder has processed it. Under the embedder's lock.
     package var isOver: Bool {
         get { fields.pointee.is_over }
         set { fields.pointee.is_over = newValue }
@@ -142,15 +143,15 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
 
     // MARK: Registration
 
-    /// Where its fields are: what ``PlainNodes`` is given. Valid as long as the children.
+    /// The address of the fields, to be passed to ``PlainNodes``. Valid during the lifetime of this object.
     package var address: UnsafeMutableRawPointer { UnsafeMutableRawPointer(fields) }
 
-    /// The registration is over. Under the embedder's lock; they were not taken.
+    /// Ends the registration. Under the embedder's lock; the children have not been taken.
     ///
-    /// - Returns: whether all have finished.
+    /// - Returns: whether all children have finished.
     package func close() -> Bool { csched_children_close(fields) }
 
-    /// Begins a cascade that was closed. Under no lock.
+    /// Begins a closed cascade. Call under no lock.
     package func begin() { csched_children_begin(fields) }
 
     // MARK: Taking
@@ -158,24 +159,24 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     /// The state of a child when it was taken.
     package enum State { case queued, running, finished }
 
-    /// Where they were when they were taken.
+    /// The progress of the children when they were taken.
     package struct Taken {
-        /// Of a cascade: how many steps have finished.
+        /// Of a cascade: the number of finished steps.
         package let current: Int
-        /// Of a cascade: it was begun, so that its current step waits for its turn, or runs.
+        /// Of a cascade: whether it has begun, so that its current step is waiting for its turn or running.
         package let isBegun: Bool
     }
 
-    /// They were taken. Under the embedder's lock.
+    /// Whether the children were taken. Under the embedder's lock.
     package var wereTaken: Bool { fields.pointee.was_taken }
 
-    /// Calls `body` with each of them, when they were taken. Under the embedder's lock.
+    /// Calls `body` with each child, after the children were taken. Under the embedder's lock.
     package func forEach(_ body: (UnsafeMutableRawPointer) -> Void) {
         var walk = csched_children_walk(fields)
         while let child = csched_children_walk_next(&walk) { body(UnsafeMutableRawPointer(child)) }
     }
 
-    /// The node of one of them, when they were taken. Under the embedder's lock.
+    /// The node of a child, after the children were taken. Under the embedder's lock.
     ///
     /// - Complexity: O(index).
     package func node(at index: Int) -> UnsafeMutableRawPointer {
@@ -184,13 +185,13 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
         return UnsafeMutableRawPointer(csched_children_walk_next(&walk)!)
     }
 
-    /// Takes all children, once. Under the embedder's lock.
+    /// Takes all children; called once. Under the embedder's lock.
     ///
     /// - Parameters:
-    ///   - begin: is told where they are.
-    ///   - body: is given each of them, in the order of registration.
+    ///   - begin: called with the progress of the children.
+    ///   - body: called with each child, in registration order.
     package func take(_ begin: (Taken) -> Void, _ body: (UnsafeMutableRawPointer, State) -> Void) {
-        // For those who may be inside.
+        // Retained for threads that may be inside.
         _ = Unmanaged.passRetained(self)
         _ = composite.retain()
         var taking = csched_children_take(fields)
@@ -214,38 +215,38 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     }
 }
 
-/// The functions for each child. By addresses, as references would be counted, and the metadata of a class would be asked for.
+/// The functions for each child. They take addresses, since references would be counted, and would need the metadata of a class.
 package enum PlainNodes {
     /// The identity of the calling thread.
     package static var threadMark: UInt { csched_thread_mark() }
 
-    /// Room for a child; nil: the embedder is to make an object.
+    /// Reserves a node for a child; nil if the embedder must create an object.
     ///
     /// - Parameters:
-    ///   - children: is not looked at on another thread than the registering one.
-    ///   - thread: the mark of that one.
-    ///   - epoch: nil, too, if it is another one's.
+    ///   - children: not accessed unless called on the registering thread.
+    ///   - thread: the mark of the registering thread.
+    ///   - epoch: the expected registration; also returns nil if the epoch is another.
     package static func append(
         to children: UnsafeMutableRawPointer, _ thread: UInt, epoch: Int32
     ) -> UnsafeMutableRawPointer? {
         UnsafeMutableRawPointer(csched_children_append(at(children), thread, epoch))
     }
 
-    /// Publishes the child that was appended, and filled.
+    /// Publishes a child that was appended and filled in.
     ///
-    /// - Returns: false: it is the caller's still, as all others were taken meanwhile.
+    /// - Returns: false if the other children were taken in the meantime: the node then still belongs to the caller.
     package static func send(_ node: UnsafeMutableRawPointer, of children: UnsafeMutableRawPointer) -> Bool {
         csched_children_send(at(children), child(node))
     }
 
-    /// Room for some children next to each other, likewise.
+    /// Reserves consecutive nodes for several children, likewise.
     package static func append(
         count: Int, to children: UnsafeMutableRawPointer, _ thread: UInt, epoch: Int32
     ) -> UnsafeMutableRawPointer? {
         UnsafeMutableRawPointer(csched_children_append_range(at(children), thread, epoch, count))
     }
 
-    /// Publishes the children that were appended, and filled; likewise, none of them was taken.
+    /// Publishes children that were appended and filled in. Likewise, if this returns false, none of them was taken.
     package static func send(
         _ first: UnsafeMutableRawPointer, count: Int, of children: UnsafeMutableRawPointer
     ) -> Bool {
@@ -260,7 +261,7 @@ package enum PlainNodes {
         node.assumingMemoryBound(to: csched_child.self)
     }
 
-    /// Whether the value of a child is there. Under no lock; then the value can be read.
+    /// Whether a child has its value, which can then be read. Needs no lock.
     package static func isFinished(_ node: UnsafeMutableRawPointer) -> Bool {
         csched_child_state_of(child(node)) == .finished
     }

@@ -1,27 +1,27 @@
-// ReentrancyMark.swift - which runs the calling code is a part of: to wait for one of those would be to wait for itself.
+// ReentrancyMark.swift - which runs the caller is part of: waiting for one of them would be waiting for itself.
 
 internal import Scheduling
 internal import Synchronization
 
-/// A mark on the thread or task of a command: whose turn it has.
+/// A mark on the thread or task of a command, which records the holder whose turn it has.
 ///
-/// Tasks that a command starts inherit the mark of a task, and may outlive the command: only its own task counts, and those
-/// that this module starts for it and awaits. The mark is void once its turn is over: from then on another task may have the
-/// number of its owner.
+/// Tasks that a command starts inherit the mark, and may outlive the command: only the command's own task counts, and tasks that this
+/// module starts for it and awaits. The mark is void once its turn is over: from then on another task may have the number of its
+/// owner.
 ///
-/// Public under an SPI, and a part of it inlinable, for what ``Guarded`` says: a generic call that awaits costs a sixth of an undo.
+/// Public under an SPI, and partly inlinable, for the reason given at ``Guarded``: a generic awaiting call costs a sixth of an undo.
 @_spi(Faces) public final class ReentrancyMark: Sendable {
-    /// An object that gives turns.
+    /// An object that grants turns.
     public typealias Holder = any AnyObject & Sendable
 
-    /// Mostly one, which needs no memory of its own.
+    /// A set of holders: usually one, which needs no separate allocation.
     public struct Holders: Sendable {
         private let first: Holder?
         private var others: [Holder] = []
 
         package init(_ first: Holder? = nil) { self.first = first }
 
-        /// Whether there is none.
+        /// Whether there is no holder.
         public var isEmpty: Bool { first == nil }
         package func contains(_ holder: Holder) -> Bool {
             first === holder || others.contains { $0 === holder }
@@ -38,8 +38,8 @@ internal import Synchronization
     private let holders: Holders
     private let owner: UInt
     private let isOver = Atomic(false)
-    /// The marks that the task inherited, directly or not, and that were not over as this began. Weak, or a chain of tasks that begin
-    /// each other would keep them all; one that is not over is kept by its call.
+    /// The marks that the task inherited, directly or indirectly, and that were not over when this mark began. Weak, since otherwise
+    /// a chain of tasks that start each other would retain them all; a mark that is not over is retained by its call.
     private let inherited: [Inherited]
 
     private struct Inherited: Sendable {
@@ -48,7 +48,7 @@ internal import Synchronization
         func contains(_ holder: Holder) -> Bool { mark?.isGoingOn(in: holder) ?? false }
     }
 
-    /// Of the calling task.
+    /// Creates a mark for the calling task.
     @usableFromInline init(_ holders: Holders) {
         guard let task = BoundValues.task else { fatalError("ReentrancyMark: no task") }
         self.holders = holders
@@ -68,7 +68,7 @@ internal import Synchronization
 
     @usableFromInline func end() { isOver.store(true, ordering: .relaxed) }
 
-    /// The holder that has given its turn to the calling code.
+    /// The holders whose turn the caller has.
     package static var innermost: Holders { call.map { Holders($0.holder) } ?? run?.holders ?? Holders() }
 
     package static func isInside(_ holder: Holder) -> Bool {
@@ -76,20 +76,20 @@ internal import Synchronization
         return run?.holders.contains(holder) ?? false
     }
 
-    /// Whether the calling code, or what began its task, directly or not, is a part of a run of `holder` that is not over. False of a
-    /// task that inherits nothing.
+    /// Whether the caller, or code that started its task, directly or indirectly, is part of a run of `holder` that is not over.
+    /// False for a task that inherits nothing.
     package static func isBegunInside(_ holder: Holder) -> Bool {
         guard let mark = local.get() else { return false }
         return mark.isGoingOn(in: holder) || mark.inherited.contains { $0.contains(holder) }
     }
 
-    /// The code around the caller that never awaits.
+    /// The innermost enclosing call that never awaits, if it belongs to the caller's task.
     private static var call: Call? {
         guard let call = Call.innermost, call.task == BoundValues.task else { return nil }
         return call
     }
 
-    /// The run that may await, and that the calling code is a part of, unless that code is a part of a ``call``.
+    /// The enclosing run that may await; meaningful only if there is no enclosing ``call``.
     private static var run: ReentrancyMark? {
         guard let current = local.get(), current.owner == BoundValues.task,
             !current.isOver.load(ordering: .relaxed)
@@ -102,7 +102,7 @@ internal import Synchronization
         try Call(holder: holder, task: BoundValues.task).around(body)
     }
 
-    /// Calls `body`, in the task and the isolation of this call, in turns of all `holders`.
+    /// Calls `body` in the caller's task and isolation, in turns of all `holders`.
     @inlinable public static func inTask<Value>(
         of holders: Holders, isolation: isolated (any Actor)? = #isolation,
         _ body: nonisolated(nonsending) () async throws -> Value
@@ -119,15 +119,15 @@ internal import Synchronization
     }
 }
 
-/// A mark on the stack of a thread, which a call that never awaits leaves with its end.
+/// A mark on the stack of a thread, for the duration of a call that never awaits.
 private struct Call {
     let holder: ReentrancyMark.Holder
-    /// The task that the thread was running, which one that begins inside the call is not.
+    /// The task that the thread was running; a task that starts inside the call is a different one.
     let task: UInt?
 
     private static let value = ThreadValue()
 
-    /// That of the calling thread, if there is any.
+    /// The innermost call on the calling thread, if any.
     static var innermost: Call? {
         value.here?.assumingMemoryBound(to: Call.self).pointee
     }

@@ -1,19 +1,19 @@
-// Delivery.swift - where somebody is told.
+// Delivery.swift - where notices are delivered.
 
 /// Where a notice is delivered.
 public enum Delivery: Sendable {
-    /// On the thread that ended the run, after the invoker's slot has been released; or, where it is still busy with an
-    /// earlier notice of the same invoker, on the thread that is. Code that blocks there blocks a worker of the
-    /// scheduler, until another one has taken its place.
+    /// On the thread that ended the run, after the invoker's slot has been released; or, if another thread is still
+    /// delivering earlier notices of the same invoker, on that thread. Code that blocks there blocks a worker of the
+    /// scheduler until another worker has taken its place.
     case inline
-    /// On the main actor, which has to be running.
+    /// On the main actor, which must be running.
     case main
     /// Isolated to an actor.
     case isolated(any Actor)
     /// On a target: a scheduler, a lane, a dispatch queue.
     case target(any ExecutionTarget)
 
-    /// Notices of the same place have equal ones.
+    /// Equal for notices with the same place.
     package var place: Place {
         switch self {
         case .inline: .inline
@@ -23,19 +23,19 @@ public enum Delivery: Sendable {
         }
     }
 
-    /// Where those are told, in one order, whose deliveries are equal in this.
+    /// A place of delivery. Observers with equal places are notified in one order.
     package enum Place: Hashable, Sendable {
-        /// On the thread that tells.
+        /// On the notifying thread.
         case inline
-        /// On the main actor, however it is named.
+        /// On the main actor, however it was specified.
         case main
-        /// With an actor or a target.
+        /// On an actor or a target.
         case object(ObjectIdentifier)
     }
 
     private static let mainTarget = ExecutorTarget(MainActor.shared)
 
-    /// nil: inline.
+    /// nil for inline delivery.
     package var destination: (any ExecutionTarget)? {
         switch self {
         case .inline: nil

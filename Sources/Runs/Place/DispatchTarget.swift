@@ -1,19 +1,20 @@
-// DispatchTarget.swift - a dispatch queue as a target, which knows when it is the one that runs.
+// DispatchTarget.swift - a dispatch queue as a target, which knows whether it is current.
 
 internal import CompositeOperationsBasics
 public import Dispatch
 
 extension DispatchQueue: ExecutionTarget {
-    /// Enqueues a piece of work; when it is refused, the work is released.
+    /// Enqueues a piece of work; if it is refused, the work is released.
     public func submit(_ work: ExecutionWork) { async { work.run() } }
 
-    /// Whether the calling code is a block of this queue; false for a global queue.
+    /// Whether the caller runs in a block of this queue; false for a global queue.
     public var isCurrent: Bool {
         if label.hasPrefix("com.apple.root.") { return false }
         return Self.getSpecific(key: mark.key) != nil
     }
 
-    /// A key for each queue: one for all would be found at the innermost queue alone, and not below it.
+    /// A key for each queue: with one key for all queues, only the innermost queue could be found, and
+    /// not the queues that it targets.
     private final class Mark: Sendable {
         let key = DispatchSpecificKey<Void>()
     }
@@ -26,7 +27,7 @@ extension DispatchQueue: ExecutionTarget {
             if let mark = getSpecific(key: Self.markOfQueue) { return mark }
             let mark = Mark()
             setSpecific(key: Self.markOfQueue, value: mark)
-            // Set now, and found now, also by a block that has begun before.
+            // Found at once, even by a block that has already begun.
             setSpecific(key: mark.key, value: ())
             return mark
         }
@@ -34,7 +35,7 @@ extension DispatchQueue: ExecutionTarget {
 }
 
 extension DispatchQueue {
-    /// Calls `body` on the queue, where it may block.
+    /// Calls `body` on the queue, where blocking is allowed.
     package func perform<Value: Sendable>(
         _ body: @escaping @Sendable () throws -> Value
     ) async throws -> Value {

@@ -1,34 +1,35 @@
-// ExecutionTarget.swift - where blocks run, and what is sent there.
+// ExecutionTarget.swift - where blocks run, and the work that is submitted there.
 
 package import Scheduling
 internal import Synchronization
 
 /// Where blocks run. Adopted by `Scheduler`, `SerialLane`, `DispatchQueue`, ``ExecutorTarget`` and `COOperationQueue`; adopt
-/// it for a queue of your own.
+/// it for your own queue.
 public protocol ExecutionTarget: AnyObject, Sendable {
-    /// Enqueues a piece of work. Must not run it before it returns. A task that runs it should be detached: the work has
-    /// nothing to do with task-local values of whoever submits it.
+    /// Enqueues a piece of work. Must not run the work inline, before returning. A task that runs it should be detached: the
+    /// work must not see the submitter's task-local values.
     ///
-    /// Work that is released without having been run ends its operation as cancelled, because the target was shut down.
+    /// Work that is released without being run ends its operation as cancelled, with the reason that the target was shut
+    /// down.
     func submit(_ work: ExecutionWork)
 
-    /// Whether the calling code is this target's, so that a sync operation aimed at it runs in place; false when that is not
-    /// known, and for a target that is no place, such as a pool.
+    /// Whether the caller is running on this target, so that a sync operation aimed at it runs in place; false if that is
+    /// unknown, and for a target that is not a single place, such as a pool.
     var isCurrent: Bool { get }
 }
 
-/// A piece of work for a target. It is done once, or given up when nobody refers to it any more.
+/// A piece of work for a target. Runs once, or is abandoned when the last reference is released.
 public struct ExecutionWork: Sendable {
     private let piece: Piece
 
     /// - Parameters:
-    ///   - body: called once at most.
-    ///   - abandoned: called instead, when the work goes without having been run, on whatever thread that is.
+    ///   - body: called at most once.
+    ///   - abandoned: called instead if the work is released without being run, on the releasing thread.
     package init(_ body: @escaping @Sendable () -> Void, abandoned: @escaping @Sendable () -> Void) {
         piece = Piece(body, abandoned)
     }
 
-    /// Does it. A second call does nothing.
+    /// Runs the work. A second call does nothing.
     public func run() { piece.run() }
 
     private final class Piece: Sendable {
@@ -48,9 +49,9 @@ public struct ExecutionWork: Sendable {
 }
 
 extension ExecutionWork {
-    /// Has `body` run on a target; on the built-in scheduler without one, or when the target gives it up.
+    /// Runs `body` on a target; on the built-in scheduler if there is none, or if the target drops the work.
     ///
-    /// - Parameter priority: on the built-in scheduler; nil: that of the running body.
+    /// - Parameter priority: the priority on the built-in scheduler; nil for that of the running body.
     package static func run(
         on target: (any ExecutionTarget)?, priority: Scheduler.Priority? = nil,
         _ body: @escaping @Sendable () -> Void

@@ -1,7 +1,7 @@
-// ExecutorTarget.swift - an executor of tasks, a serial executor, or an actor, as a target.
+// ExecutorTarget.swift - a task executor, a serial executor, or an actor, as a target.
 
-/// Runs blocks on an executor: of tasks, of an actor, or an actor itself. Each block is the job of one task, which has the
-/// operation's priority when that is not the default.
+/// Runs blocks on a task executor, on a serial executor, or isolated to an actor. Each block is the job of one task, which
+/// has the operation's priority if that is not the default.
 public final class ExecutorTarget: ExecutionTarget {
     private enum Kind: Sendable {
         case tasks(any TaskExecutor)
@@ -20,12 +20,12 @@ public final class ExecutorTarget: ExecutionTarget {
     /// Runs blocks isolated to an actor.
     public init(_ actor: any Actor) { kind = .actor(actor) }
 
-    /// Enqueues a piece of work; when it is refused, the work is released.
+    /// Enqueues a piece of work; if it is refused, the work is released.
     public func submit(_ work: ExecutionWork) { submit(work, nil) }
 
-    /// Enqueues a piece of work, as a task of the priority.
+    /// Enqueues a piece of work as a task with the given priority.
     package func submit(_ work: ExecutionWork, _ priority: TaskPriority?) {
-        // Detached: the work knows nothing of who submits it.
+        // Detached: the work must not inherit anything from the submitter.
         switch kind {
         case .tasks(let executor):
             Task.detached(executorPreference: executor, priority: priority) { work.run() }
@@ -37,13 +37,13 @@ public final class ExecutorTarget: ExecutionTarget {
 
     private static func run(_ work: ExecutionWork, on actor: isolated any Actor) { work.run() }
 
-    /// Whether the calling code runs on the serial executor, as far as that one can tell; false for the others.
+    /// Whether the caller is running on the serial executor, as far as that can tell; false for the other kinds.
     public var isCurrent: Bool {
         guard case .serial(let executor, _) = kind else { return false }
         return executor.isIsolatingCurrentContext() ?? false
     }
 
-    /// Lives on an executor.
+    /// An actor on a given executor.
     private actor Resident {
         private let executor: any SerialExecutor
         init(_ executor: any SerialExecutor) { self.executor = executor }

@@ -1,14 +1,14 @@
-// MainQueue.swift - the main dispatch queue, served by the main thread while that waits for an outcome.
+// MainQueue.swift - the main dispatch queue, served by the main thread while it waits for an outcome.
 //
-// libdispatch lets whoever owns the main thread's loop serve the main queue: a descriptor becomes readable when there
-// is work, and a function does the work. Foundation's run loop is built on these two; so is this, without Foundation.
+// libdispatch lets the owner of the main thread's loop serve the main queue: a descriptor becomes readable when there is
+// work, and a function performs it. Foundation's run loop is built on these two; so is this file, without Foundation.
 //
 // Invariants:
-//   I1  only the main thread serves, and only between items: libdispatch does nothing when it is asked inside one.
-//       Nobody tells whether the caller is inside one, so a probe finds it out: an item that is served, or is not.
-//   I2  a wake-up lasts until the waiter has seen it: as a count in the descriptor `wakeUp`, and, for a pump, as an
-//       item that comes again until the waiter looked (``MainQueueSleeper/isUnseen``). So what is nested in between, and eats
-//       one, loses none.
+//   I1  only the main thread serves, and only between items: inside an item, libdispatch's function does nothing. There is no
+//       API to find out whether the caller is inside an item, so a probe item is enqueued, which is served or not.
+//   I2  a wake-up persists until the waiter has seen it: as a count in the descriptor `wakeUp`, and, for a pump, as an item
+//       that is enqueued again until the waiter has checked (``MainQueueSleeper/isUnseen``). So a nested pump that consumes a
+//       wake-up does not lose it.
 //
 // Source: swift-corelibs-libdispatch, private/private.h; swift-corelibs-foundation, CFRunLoop.c, for how they are used.
 
@@ -16,28 +16,28 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// The thread that waits, and serves the main queue meanwhile.
+/// The waiting thread, which serves the main queue in the meantime.
 package protocol MainQueueSleeper: AnyObject, Sendable {
-    /// Something has happened since it looked.
+    /// Whether something has happened since the waiter last checked.
     var isUnseen: Bool { get }
 }
 
-/// The main queue, and the thread that it belongs to.
+/// The main queue and its thread.
 package enum MainQueue {
-    /// Serves more than the main queue: on the main thread, until something was served or the time is over; nil: for
-    /// ever. Has to serve the main queue too. Answers false when it can do nothing.
+    /// Serves the main queue and more, on the main thread, until something was served or the timeout expires; a nil timeout
+    /// never expires. Returns false if it cannot serve anything.
     package typealias Pump = @Sendable (_ timeout: Duration?) -> Bool
 
     private static let pump = Guarded<Pump?>(nil)
     private static let hasPump = Atomic(false)
 
-    /// Sets what serves instead of the main queue alone.
+    /// Installs a pump that serves in place of the main queue alone.
     package static func install(_ pump: @escaping Pump) {
         self.pump.withLock { $0 = pump }
         hasPump.store(true, ordering: .releasing)
     }
 
-    /// The work that libdispatch gives away, and the wake-up of the thread that polls it.
+    /// libdispatch's access to the main queue, and the wake-up of the thread that polls it.
     private struct Access: Sendable {
         let readable: Int32
         let serve: @convention(c) @Sendable (UnsafeMutableRawPointer?) -> Void
@@ -58,33 +58,33 @@ package enum MainQueue {
         return Access(readable: readable, serve: serve, wakeUp: wakeUp)
     }()
 
-    /// Whether the calling code is the main actor's, or could be: it is on the main thread, or inside an item of the main
-    /// queue, which others run once the main thread has gone.
+    /// Whether the caller is, or could be, on the main actor: on the main thread, or inside an item of the main queue, which
+    /// other threads run once the main thread has exited.
     package static var isCurrent: Bool { isMainThread || DispatchQueue.main.isCurrent }
 
-    /// The main thread is the first one of the process, and has its number.
+    /// The main thread is the first thread of the process, and has its ID.
     private static var isMainThread: Bool { threadNumber?() == getpid() }
 
-    // Newer than the modules that Swift makes of the C library's headers.
+    // Newer than Swift's module of the C library.
     private static let threadNumber = function("gettid", as: (@convention(c) @Sendable () -> pid_t).self)
 
     private static func function<Function>(_ name: String, as type: Function.Type) -> Function? {
         dlsym(nil, name).map { unsafeBitCast($0, to: type) }
     }
 
-    /// Whether a thread that is about to wait can serve the main queue meanwhile.
+    /// Whether a thread that is about to wait can serve the main queue during the wait.
     package enum Service {
-        /// The thread is not the main queue's, and not in its item.
+        /// The thread is neither the main thread nor inside an item of the main queue.
         case isNotOurs
         case isServed
-        /// The main queue stands still during the wait.
+        /// The main queue is stalled during the wait.
         case standsStill(why: String)
     }
 
-    /// Finds out whether the calling thread can serve the main queue, and serves what is in it.
+    /// Finds out whether the calling thread can serve the main queue, and if so, serves its current items.
     package static func service() -> Service {
         guard isMainThread else {
-            // Once the main thread has gone, in `dispatchMain()`, others run the items.
+            // Once the main thread has exited, in `dispatchMain()`, other threads run the items.
             if Diagnostics.areHeard, DispatchQueue.main.isCurrent {
                 return .standsStill(why: "inside one of its items")
             }
@@ -102,9 +102,9 @@ package enum MainQueue {
         let isServed = Atomic(false)
     }
 
-    /// Serves once, on the main thread: returns when something was served, somebody woke it, or the time is over.
+    /// Serves once, on the main thread: returns when something was served, on a wake-up, or at the deadline.
     ///
-    /// - Returns: false: the time is over.
+    /// - Returns: false if the deadline has passed.
     package static func serve(until deadline: ContinuousClock.Instant?) -> Bool {
         guard let access else { return true }
         let timeout = deadline.map { ContinuousClock.now.duration(to: $0) }
@@ -116,18 +116,18 @@ package enum MainQueue {
             pollfd(fd: access.wakeUp, events: Int16(POLLIN), revents: 0),
         ]
         let count = poll(&descriptors, 2, milliseconds(timeout))
-        if count <= 0 { return true }  // interrupted, or over: the next call tells
+        if count <= 0 { return true }  // interrupted or expired: the next call finds out
         if descriptors[1].revents != 0 { drain(access.wakeUp) }
         if descriptors[0].revents != 0 {
-            // First, so that what comes while items run makes it readable again; what an item's own run loop empties it
-            // of, libdispatch announces once more at the end.
+            // Drained first, so that an item that arrives while items run makes the descriptor readable again. If an item's
+            // own run loop drains the descriptor, libdispatch signals it once more at the end.
             drain(access.readable)
             access.serve(nil)
         }
         return true
     }
 
-    /// Wakes a waiter that serves, or is about to. From any thread.
+    /// Wakes a waiter that is serving, or about to. Callable from any thread.
     package static func wake(_ waiter: some MainQueueSleeper) {
         guard let access else { return }
         var one: UInt64 = 1
@@ -139,7 +139,7 @@ package enum MainQueue {
         DispatchQueue.main.async { postAgain(waiter) }
     }
 
-    /// The pump returns after an item, so that the waiter looks; but it may have been a pump nested in that one.
+    /// The pump returns after an item, so that the waiter checks; but a nested pump may have run the item.
     private static func postAgain(_ waiter: some MainQueueSleeper) {
         guard waiter.isUnseen else { return }
         DispatchQueue.main.asyncAfter(deadline: .now() + .milliseconds(1)) { postAgain(waiter) }
@@ -150,7 +150,7 @@ package enum MainQueue {
         _ = read(event, &count, MemoryLayout.size(ofValue: count))
     }
 
-    /// As `poll` wants them: upwards, so that it does not return too early; -1: for ever.
+    /// A timeout for `poll`, rounded up so that it does not return too early; -1 for no timeout.
     private static func milliseconds(_ duration: Duration?) -> Int32 {
         guard let (seconds, attoseconds) = duration?.components else { return -1 }
         let most = Int64(Int32.max) / 1000 - 1

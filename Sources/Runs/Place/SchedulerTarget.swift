@@ -1,19 +1,19 @@
-// SchedulerTarget.swift - the scheduler, and a serial lane of one, as targets.
+// SchedulerTarget.swift - a scheduler, and a serial lane on one, as targets.
 
 public import Scheduling
 
 extension Scheduler: ExecutionTarget {
-    /// Enqueues a piece of work; when it is refused, the work is released.
+    /// Enqueues a piece of work; if it is refused, the work is released.
     public func submit(_ work: ExecutionWork) {
-        // Refused: the closure is released, and with it the work.
+        // If refused, the closure is released, and the work with it.
         try? submit(context: .empty) { work.run() }
     }
 
-    /// False: a scheduler runs many pieces at a time.
+    /// False: a scheduler runs many pieces of work at a time.
     public var isCurrent: Bool { false }
 }
 
 extension SerialLane: ExecutionTarget {
-    /// Enqueues a piece of work; when it is refused, the work is released.
+    /// Enqueues a piece of work; if it is refused, the work is released.
     public func submit(_ work: ExecutionWork) { try? submit(context: .empty) { work.run() } }
 }

@@ -1,15 +1,15 @@
-// Diagnostics.swift - what a program should not do, or should look at, is told to whoever listens.
+// Diagnostics.swift - reports of misuse and of suspicious events, for a listener.
 
 internal import Glibc
 internal import Synchronization
 
-/// Something that a program should not do, or should look at; nothing has been done about it.
+/// A report of misuse, or of something suspicious; the package has taken no action on it.
 public struct Diagnostic: Sendable, CustomStringConvertible {
     /// The operation concerned.
     public let operation: RunID?
-    /// Its attempt.
+    /// The attempt of the operation.
     public let attempt: Int
-    /// Its state, in a word.
+    /// The state of the operation, in a word.
     public let state: String?
     /// The finding, as a sentence.
     public let message: String
@@ -28,19 +28,19 @@ public struct Diagnostic: Sendable, CustomStringConvertible {
     }
 }
 
-/// Where diagnostics go: refused calls and registrations, failures that nobody looks at, loops that do not settle.
+/// The destination of diagnostics: refused calls and registrations, failures that are never read, loops that do not settle.
 ///
-/// In a debug build each is a line on standard error until the program says otherwise, and so is an operation that nobody finishes
-/// for 5 s; in a release build nobody listens. `Diagnostics.onReport(nil)` turns them off, and
-/// ``Diagnostics/writeToStandardError()`` on.
+/// In a debug build, each diagnostic is a line on standard error by default, and so is an operation that is not finished within 5 s;
+/// in a release build there is no listener by default. `Diagnostics.onReport(nil)` turns diagnostics off, and
+/// ``Diagnostics/writeToStandardError()`` turns them on.
 public enum Diagnostics {
-    /// An object, not a bare closure: each time that one is read through a generic lock, the compiler wraps what is there once more.
+    /// An object, not a bare closure: the compiler wraps a closure once more each time that it is read through a generic lock.
     private final class Listener: @unchecked Sendable {
-        // Unchecked: `former` is under the lock of `listener`.
+        // Unchecked: `former` is guarded by the lock of `listener`.
         let id = RunID.next()
-        /// nil: standard error.
+        /// nil for standard error.
         let body: (@Sendable (Diagnostic) -> Void)?
-        /// Hears again when this one has stopped.
+        /// The listener that is reinstated when this one stops.
         var former: Listener?
 
         init(_ body: (@Sendable (Diagnostic) -> Void)?) { self.body = body }
@@ -64,38 +64,38 @@ public enum Diagnostics {
 
     private static let listener = Guarded<Listener?>(first == .nobody ? nil : Listener(nil))
     private static let hearing = Atomic<UInt8>(first.rawValue)
-    /// Not nil on a thread that calls the listener.
+    /// Not nil on a thread that is calling the listener.
     private static let isTelling = ThreadValue()
 
-    /// Whether the calling thread calls the listener, who is not told of what that gives cause to.
+    /// Whether the calling thread is inside the listener, which is not notified of diagnostics that it causes itself.
     static var areToldHere: Bool { isTelling.here != nil }
 
-    /// Whether somebody listens: what only a diagnostic needs can be left out otherwise.
+    /// Whether there is a listener: if not, work that only a diagnostic needs can be skipped.
     package static var areHeard: Bool { hearing.load(ordering: .relaxed) != 0 }
 
-    /// Whether they are lines for a person: doubts are told only there.
+    /// Whether diagnostics go to standard error, for a person to read: only then are doubtful findings reported.
     package static var areOnStandardError: Bool {
         hearing.load(ordering: .relaxed) == Hearing.standardError.rawValue
     }
 
-    /// Sets who hears of diagnostics.
+    /// Sets the listener for diagnostics.
     ///
-    /// - Parameter listener: called on the thread concerned, of a failure that nobody has looked at on a worker of
-    ///   `Scheduler.shared`, and under no lock; nil: nobody. It should be short. Of what it gives cause to itself, on its thread,
-    ///   it is not told; of failures of what it begins elsewhere, it is.
+    /// - Parameter listener: called under no lock, on the thread concerned, or, for an unread failure, on a worker of
+    ///   `Scheduler.shared`; nil for no listener. It should be short. It is not notified of diagnostics that it causes itself on its
+    ///   thread, but it is notified of failures of work that it starts elsewhere.
     public static func onReport(_ listener: (@Sendable (Diagnostic) -> Void)?) {
         replace(by: listener.map { Listener($0) })
     }
 
-    /// Has each diagnostic written to standard error, as one line of 4,096 bytes at most; also, unlike ``onReport(_:)``, of
-    /// operations that nobody finishes for 5 s.
+    /// Writes each diagnostic to standard error, as one line of at most 4,096 bytes; unlike ``onReport(_:)``, also reports
+    /// operations that are not finished within 5 s.
     ///
-    /// Threads: as ``onReport(_:)``; a line waits as long as whatever reads standard error lets it.
+    /// Threads: as ``onReport(_:)``; writing a line blocks while the reader of standard error does not keep up.
     public static func writeToStandardError() { replace(by: Listener(nil)) }
 
     /// As ``onReport(_:)``, until ``stop(_:)``.
     ///
-    /// - Returns: for that.
+    /// - Returns: the ID to pass to ``stop(_:)``.
     package static func listen(_ body: @escaping @Sendable (Diagnostic) -> Void) -> RunID {
         let made = Listener(body)
         change { current in
@@ -106,7 +106,7 @@ public enum Diagnostics {
         return made.id
     }
 
-    /// That listener hears no more. The one before it does again, unless another one hears now.
+    /// Removes a listener. Its predecessor is reinstated, unless a later listener is active.
     package static func stop(_ id: RunID) {
         change { current in
             var (later, one): (Listener?, Listener?) = (nil, current)
@@ -123,7 +123,7 @@ public enum Diagnostics {
         }
     }
 
-    /// - Parameter body: gives what it has taken out.
+    /// - Parameter body: returns the listener that it removed, if any.
     private static func change(_ body: (inout Listener?) -> Listener?) {
         let taken = listener.withLock { current in
             defer { hearing.store(Hearing(current).rawValue, ordering: .relaxed) }
@@ -132,7 +132,7 @@ public enum Diagnostics {
         withExtendedLifetime(taken) {}  // released under no lock
     }
 
-    /// Under no lock.
+    /// Call under no lock.
     package static func report(_ diagnostic: Diagnostic) {
         guard !areToldHere, let listener = listener.withLock({ $0 }) else { return }
         isTelling.set(UnsafeRawPointer(bitPattern: 1))
@@ -143,7 +143,7 @@ public enum Diagnostics {
     private static func write(_ diagnostic: Diagnostic) {
         let lines = diagnostic.description.split(whereSeparator: \.isNewline)
         let text = "CompositeOperations: " + lines.joined(separator: " ")
-        // In one call, so that the lines of several threads do not mix.
+        // One call, so that lines of several threads do not mix.
         let line = Array(text.utf8.prefix(4_095)) + [UInt8(ascii: "\n")]
         _ = Glibc.write(STDERR_FILENO, line, line.count)
     }

@@ -1,8 +1,8 @@
-// RecordedSpan.swift - what a run does, as a slice on the track of its thread, when events are recorded.
+// RecordedSpan.swift - the work of a run, as a slice on the track of its thread, when events are recorded.
 
 internal import CScheduler
 
-/// A stretch of a thread's time that has a name: begun and ended on the same thread, while events are recorded.
+/// A named interval of a thread's time, begun and ended on the same thread, while events are recorded.
 package struct RecordedSpan {
     package static let beginKind: UInt32 = 33
     package static let endKind: UInt32 = 34
@@ -10,9 +10,9 @@ package struct RecordedSpan {
     private let name: UInt64
     private let number: UInt64
 
-    /// Asked for only while `inspection_records()`; nil: it is off by now.
+    /// Call only while `inspection_records()`; nil if recording has been turned off since.
     ///
-    /// - Parameter number: tells those of the same name apart; 0: nothing to tell.
+    /// - Parameter number: distinguishes spans of the same name; 0 if that is not needed.
     package init?(_ name: @autoclosure () -> String, number: UInt64 = 0) {
         guard csched_recorder_is_on() else { return nil }
         let name = name()
@@ -23,7 +23,7 @@ package struct RecordedSpan {
 
     package func end() { csched_record(Self.endKind, name, number) }
 
-    /// Names that events point to: they stay, so there are not more than a program has by itself.
+    /// Names that events point to. They are never freed, so their number is limited.
     private struct Names {
         private static let most = 10_000
         private var addresses: [String: UInt64] = [:]

@@ -1,56 +1,56 @@
-// Registrations.swift - listeners, in the order in which they came. To come and to leave is O(1), amortised.
+// Registrations.swift - listeners, in registration order. Adding and removing is amortised O(1).
 //
-// A value under a lock of its owner.
+// A value, guarded by a lock of its owner.
 
 internal import Synchronization
 
 /// A listener's place in the list.
 @_spi(Faces) public final class Registration: @unchecked Sendable {
-    // Unchecked: `place` is used under the owner's lock alone.
+    // Unchecked: `place` is accessed only under the owner's lock.
     private let isOver = Atomic(false)
-    /// Where it is registered; nil: nowhere.
+    /// The index in the list; nil if it is in none.
     @usableFromInline var place: Int?
 
-    /// A registration with no list.
+    /// A registration that is in no list.
     public init() {}
 
-    /// Whether it has not ended.
+    /// Whether the registration has not ended.
     public var isOpen: Bool { !isOver.load(ordering: .acquiring) }
 
-    /// Ends it: nothing is told any more.
+    /// Ends the registration: the listener is no longer notified.
     ///
     /// - Returns: whether it had not ended before.
     @discardableResult
     public func end() -> Bool { !isOver.exchange(true, ordering: .acquiringAndReleasing) }
 }
 
-/// Listeners, in the order in which they came.
+/// Listeners, in registration order.
 @_spi(Faces) public struct Registrations<Element> {
     @usableFromInline var entries: [(registration: Registration, element: Element)?] = []
-    /// How many there are.
+    /// The number of listeners.
     public private(set) var count = 0
 
-    /// None.
+    /// An empty list.
     public init() {}
 
-    /// Whether nobody listens.
+    /// Whether there are no listeners.
     public var isEmpty: Bool { count == 0 }
-    /// All of them.
+    /// All listeners.
     public var all: [Element] { entries.compactMap { $0?.element } }
 
-    /// Calls `body` with each.
+    /// Calls `body` with each listener.
     @inlinable public func forEach(_ body: (Element) -> Void) {
         for case let entry? in entries { body(entry.element) }
     }
 
-    /// - Parameter registration: for ``remove(_:)``.
+    /// - Parameter registration: to be passed to ``remove(_:)``.
     public mutating func append(_ element: Element, _ registration: Registration) {
         registration.place = entries.count
         entries.append((registration, element))
         count += 1
     }
 
-    /// - Returns: nil when it is not here.
+    /// - Returns: nil if the registration is not in this list.
     public mutating func remove(_ registration: Registration) -> Element? {
         guard let place = registration.place, place < entries.count, let entry = entries[place],
             entry.registration === registration

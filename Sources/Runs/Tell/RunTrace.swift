@@ -1,21 +1,21 @@
-// RunTrace.swift - a run that has a span: what it is called in, and what happened in it, for the tracer that somebody has installed.
+// RunTrace.swift - a run that has a span: its context and its events, for an installed tracer.
 //
-// While nobody has, `inspection_traces()` is false, and nothing here is called.
+// While no tracer is installed, `inspection_traces()` is false, and nothing here is called.
 //
 // Invariants:
-//   I1  a span is ended once: by `end`, or, of a run that is dropped, by `deinit`.
-//   I2  the tracer is a user's: it is called under no lock. So events, which are added under a tree's lock, are kept here, and told
-//       with the end.
-//   I3  of a span there are not more than 128 events, the limit of OpenTelemetry; the others are counted.
+//   I1  a span is ended once: by `end`, or, for a run that is dropped, by `deinit`.
+//   I2  the tracer is user code, so it is called under no lock. Events, which are added under a tree's lock, are therefore stored
+//       here, and reported with the end.
+//   I3  a span has at most 128 events, the limit of OpenTelemetry; further events are only counted.
 
 internal import CInspection
 internal import CompositeOperationsBasics
 internal import Glibc
 package import Scheduling
 
-/// Makes spans of runs; a user's tracer, seen from here.
+/// Makes spans for runs: the interface to a user's tracer.
 package protocol RunTracer: Sendable {
-    /// A run begins, where this is called: the current span is the one around it.
+    /// Begins the span of a run. Called where the run begins, so that the current span is the enclosing one.
     func begin(_ kind: RunTrace.Kind, _ name: String, number: UInt64) -> any RunSpan
 }
 
@@ -25,7 +25,7 @@ package protocol RunSpan: BoundValue {
     nonisolated(nonsending) func bind<Value>(
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value
-    /// The run has ended.
+    /// Ends the span, when the run has ended.
     func end(_ events: [RunTrace.Event], leftOut: Int, _ end: RunTrace.End, _ error: (any Error)?)
 }
 
@@ -43,13 +43,13 @@ package final class RunTrace: Sendable {
         }
     }
 
-    /// The end of a run inside of one that has a span.
+    /// The end of a run inside a run that has a span.
     package struct Event: Sendable {
         package let name: String
         package let number: UInt64
         package let attempt: Int
         package let end: End
-        /// Since 1970.
+        /// Nanoseconds since 1970.
         package let time_ns: UInt64
 
         package init(name: String, number: UInt64, attempt: Int = 1, end: End) {
@@ -66,7 +66,7 @@ package final class RunTrace: Sendable {
         var isOver = false
     }
 
-    /// The innermost run with a span that the calling code is a part of.
+    /// The innermost run with a span that the caller is part of.
     @TaskLocal package static var current: RunTrace?
 
     package let kind: Kind
@@ -82,7 +82,7 @@ package final class RunTrace: Sendable {
     private struct Installed: Sendable { let tracer: any RunTracer }
     private static let installed = Guarded<Installed?>(nil)
 
-    /// Installs a tracer for what begins from now on; nil: none.
+    /// Installs a tracer for runs that begin from now on; nil for none.
     package static func install(_ tracer: (any RunTracer)?) {
         let former = installed.withLock { current in
             defer { current = tracer.map { Installed(tracer: $0) } }
@@ -92,9 +92,9 @@ package final class RunTrace: Sendable {
         withExtendedLifetime(former) {}  // released under no lock
     }
 
-    /// Begins the trace of a run. Under no lock.
+    /// Begins the trace of a run. Call under no lock.
     ///
-    /// - Returns: nil: nobody traces any more.
+    /// - Returns: nil if the tracer has been removed.
     package static func begin(_ kind: Kind, _ name: @autoclosure () -> String, number: UInt64) -> RunTrace? {
         guard let tracer = installed.withLock({ $0?.tracer }) else { return nil }
         return RunTrace(kind, tracer.begin(kind, name(), number: number))
@@ -102,10 +102,10 @@ package final class RunTrace: Sendable {
 
     // MARK: The run
 
-    /// Whether runs of commands that are called here are events of it.
+    /// Whether runs of commands called inside this run are its events.
     package var takesCommands: Bool { kind != .operation && !state.withLock { $0.isOver } }
 
-    /// Something in it has ended. Also under a tree's lock.
+    /// Adds an event for a run inside this one. May be called under a tree's lock.
     package func add(_ event: Event) {
         state.withLock { state in
             if state.isOver { return }
@@ -113,7 +113,7 @@ package final class RunTrace: Sendable {
         }
     }
 
-    /// Calls `body` as a part of the run. Under no lock.
+    /// Calls `body` as part of the run. Call under no lock.
     package func bind(_ body: () -> Void) { Self.$current.withValue(self) { span.bind(body) } }
 
     /// As above.
@@ -123,9 +123,9 @@ package final class RunTrace: Sendable {
         try await Self.$current.withValue(self) { try await span.bind(body) }
     }
 
-    /// The run has ended. Under no lock.
+    /// Ends the trace of the run. Call under no lock.
     ///
-    /// - Parameter bad: nil: it finished.
+    /// - Parameter bad: nil if the run finished.
     package func end(_ bad: Outcome<Never>?) {
         let ended: State? = state.withLock { state in
             if state.isOver { return nil }  // I1

@@ -1,16 +1,16 @@
-// Subscription.swift - somebody is told until that is cancelled.
+// Subscription.swift - an observation that can be cancelled.
 
 internal import CompositeOperationsBasics
 
-/// Somebody who will be told; no longer once it is cancelled, or nobody refers to it.
+/// An observation, which ends when it is cancelled or released.
 public final class Subscription: Sendable {
     private let end: Guarded<(@Sendable () -> Void)?>
     private let instance = Instance(.subscriptions)
 
-    /// Something that ends with a call of `end`.
+    /// Creates an observation that ends with a call of `end`.
     package init(_ end: (@Sendable () -> Void)? = nil) { self.end = Guarded(end) }
 
-    /// Ends it. A call that has begun goes on.
+    /// Ends the observation. A call that has begun continues.
     public func cancel() {
         let end = self.end.withLock { end in
             defer { end = nil }

@@ -1,31 +1,31 @@
-// UnseenFailure.swift - a failure that is told when it goes, unless somebody has looked at it.
+// UnseenFailure.swift - a failure that is reported when it is deallocated, unless it was read.
 
 internal import Scheduling
 internal import Synchronization
 
-/// A failure that nobody has looked at yet. Whatever ended with it holds it, and lets it go with itself.
+/// A failure that has not been read yet. Owned by the object that ended with it, and released with that object.
 package final class UnseenFailure: Sendable {
     package let error: any Error
     private let diagnostic: @Sendable () -> Diagnostic
     private let isSeen = Atomic(false)
 
-    /// - Parameter diagnostic: what is told then. Called on a worker of `Scheduler.shared`: it may ask for the text of the error.
+    /// - Parameter diagnostic: makes the report. Called on a worker of `Scheduler.shared`, so it may ask for the error's text.
     package init(_ error: any Error, telling diagnostic: @escaping @Sendable () -> Diagnostic) {
         self.error = error
         self.diagnostic = diagnostic
     }
 
-    /// - Parameter subject: of what it is, in words.
+    /// - Parameter subject: the failed object, in words.
     package convenience init(_ error: any Error, of subject: @escaping @Sendable () -> String) {
         self.init(error) { Diagnostic("\(subject()) failed, and nobody looked: \(error)") }
     }
 
     deinit {
         if isSeen.load(ordering: .relaxed) || Diagnostics.areToldHere { return }
-        // Elsewhere: whoever lets go of the holder may hold what the listener needs, or the text of the error.
+        // On another thread: the releasing thread may hold a lock that the listener, or the error's description, needs.
         try? Scheduler.shared.submit { [diagnostic] in Diagnostics.report(diagnostic()) }
     }
 
-    /// Somebody looks at it.
+    /// Notes that the failure was read.
     package func see() { isSeen.store(true, ordering: .relaxed) }
 }

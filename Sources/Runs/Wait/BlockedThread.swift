@@ -1,17 +1,17 @@
-// BlockedThread.swift - a thread that waits in a wait list.
+// BlockedThread.swift - a thread that blocks in a wait list.
 
 package import CompositeOperationsBasics
 internal import Scheduling
 
 extension Waiter {
-    /// Blocks the calling thread until it is woken, or the time is over. On a worker of a scheduler, another one takes its
-    /// place meanwhile.
+    /// Blocks the calling thread until it is woken or the timeout expires. On a scheduler's worker, another worker takes
+    /// its place in the meantime.
     ///
     /// - Parameters:
-    ///   - timeout: nil: however long it takes.
-    ///   - register: in one section, appends the waiter to a list, unless there is nothing to wait for.
-    ///   - remove: in one section, removes it from the list; whether it was there.
-    /// - Returns: whether there is nothing to wait for any more.
+    ///   - timeout: nil waits without limit.
+    ///   - register: in one critical section, appends the waiter to a list unless there is nothing to wait for.
+    ///   - remove: in one critical section, removes the waiter from the list; returns whether it was there.
+    /// - Returns: false if the timeout expired first.
     @available(*, noasync)
     package static func block(
         timeout: Duration?, register: (Waiter) -> Registration, remove: (Waiter) -> Bool
@@ -22,7 +22,7 @@ extension Waiter {
         }
         counter.enter()
         let waiter = Waiter { _ in counter.leave() }
-        // A counter that is not left is never freed: whoever takes the waiter out leaves it.
+        // A counter that is not left is never freed: the thread that takes the waiter out leaves it.
         guard case .waits = register(waiter) else {
             counter.leave()
             return true

@@ -1,6 +1,6 @@
 internal import CScheduler
 
-/// A closure as the two words it is, so that an operation carries it without a box of its own.
+/// A closure as its two words, so an operation carries it without a separate box.
 ///
 /// The struct keeps the closure's natural calling convention: stored through a generic pointer it would be
 /// re-abstracted, which allocates a second box.
@@ -41,7 +41,7 @@ struct Body: ~Copyable, Sendable {
     }
 }
 
-/// The C function of every closure. It takes the closure over before it looks at how it ends, so that nothing
+/// The C function of every closure. It takes over the closure before it checks the disposition, so nothing
 /// leaks.
 private func runBody(
     _ code: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ disposition: csched_disposition

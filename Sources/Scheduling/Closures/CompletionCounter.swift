@@ -1,6 +1,6 @@
 internal import CScheduler
 
-/// Counts the operations of a group that have not completed, and tells when none is left.
+/// Counts the operations of a group that have not completed, and signals when none are left.
 ///
 /// ```swift
 /// let counter = try CompletionCounter()
@@ -9,13 +9,12 @@ internal import CScheduler
 /// guard counter.wait(timeout: .milliseconds(250)) == .completed else { throw Timeout() }
 /// ```
 ///
-/// When the count falls to zero a *generation* is complete: whoever waits on it is released, even if the next
-/// generation has begun by then. What an operation of the generation wrote is visible to whoever was
-/// released.
+/// When the count falls to zero, a *generation* is complete: its waiters are released, even if the next generation has
+/// begun by then. Writes by the generation's operations are visible to the released waiters.
 ///
-/// A counter may be given up while operations are outstanding: its memory goes with the last of them.
+/// A counter may be released while operations are outstanding: its memory is freed with the last of them.
 ///
-/// - SeeAlso: `DispatchGroup`, whose enter, leave, wait and notify these are.
+/// - SeeAlso: `DispatchGroup`, which has the same enter, leave, wait and notify.
 @safe
 public final class CompletionCounter: Sendable {
     // Sendable: the C side synchronises every call, and the last use is `deinit`.
@@ -44,35 +43,35 @@ public final class CompletionCounter: Sendable {
         unsafe csched_completion_enter(handle, count)
     }
 
-    /// Takes an operation away.
+    /// Removes one operation.
     ///
-    /// - Returns: whether it was the last of its generation; exactly one call per generation is.
+    /// - Returns: whether it was the last of its generation; exactly one call per generation returns true.
     /// - Precondition: an earlier ``enter(_:)`` matches the call.
-    /// - Complexity: O(1), lock-free, allocates nothing; the last one also runs what ``notify(_:)`` was
-    ///   given.
+    /// - Complexity: O(1), lock-free, allocates nothing; the last call also runs the bodies passed to ``notify(_:)``.
     @discardableResult
     public func leave() -> Bool { unsafe csched_completion_leave(handle, 1) }
 
-    /// How many operations are outstanding, at some moment of the call.
+    /// How many operations are outstanding, at some moment during the call.
     ///
-    /// Above 0 it may be too many by up to 1,024 for each worker that runs operations of the counter: they
-    /// leave in instalments, and enter in advance. 0 is exact.
+    /// Above 0, the value may be too high by up to 1,024 for each worker that runs operations of the counter, because
+    /// workers leave in batches and enter in advance. 0 is exact.
     public var outstanding: Int { Int(unsafe csched_completion_outstanding(handle)) }
 
     /// How a wait ended.
     public enum WaitOutcome: Hashable, Sendable {
         /// The generation is complete.
         case completed
-        /// The timeout passed first; the operations go on.
+        /// The timeout expired first; the operations continue.
         case timedOut
     }
 
-    /// Blocks the calling thread until the current generation is complete, or a time has passed.
+    /// Blocks the calling thread until the current generation is complete, or a timeout expires.
     ///
-    /// Nothing is run on the caller's stack. On a worker of a scheduler another worker takes its place meanwhile.
+    /// Nothing is run on the caller's stack. If the caller is a worker of a scheduler, another worker takes its place
+    /// meanwhile.
     ///
-    /// - Parameter timeout: how long to wait, on the monotonic clock; zero asks without waiting.
-    /// - Returns: ``WaitOutcome/completed`` at once when nothing is outstanding.
+    /// - Parameter timeout: how long to wait, on the monotonic clock; zero polls without waiting.
+    /// - Returns: ``WaitOutcome/completed`` immediately if nothing is outstanding.
     @available(*, noasync, message: "Blocks the thread; use `await completed()`.")
     public func wait(timeout: Duration) -> WaitOutcome {
         switch unsafe csched_completion_wait(handle, timeout.wholeNanoseconds) {
@@ -87,21 +86,21 @@ public final class CompletionCounter: Sendable {
         case nobody
         /// Operations of the counter: the wait could not end without them.
         case own
-        /// Any operation of the scheduler: for code that holds no lock, and no slot of a queue, that one of them might
-        /// want.
+        /// Any operation of the scheduler. For code that holds no lock, and no slot of a queue, that such an operation
+        /// might need.
         case anybody
     }
 
     /// Blocks the calling thread until the current generation is complete, however long that takes.
     ///
-    /// On a worker of a scheduler the call runs operations of this counter meanwhile, nested on the worker's stack, but
-    /// without the task-local values of the code that waits. When there are none the thread sleeps, and another worker
-    /// takes its place, see ``Scheduler/Configuration/spareWorkers``.
+    /// On a worker of a scheduler, the call runs operations of this counter meanwhile, nested on the worker's stack, but
+    /// without the task-local values of the waiting code. When there are none, the thread sleeps and another worker takes
+    /// its place; see ``Scheduler/Configuration/spareWorkers``.
     ///
-    /// A body must not wait for a counter that it is counted in, nor one that a body below it on the stack is counted in:
-    /// that would never end. In debug builds such a wait stops the process.
+    /// A body must not wait for a counter that counts it, or that counts a body below it on the stack: the wait would
+    /// never end. In debug builds such a wait stops the process.
     ///
-    /// - Parameter help: what else may be run, or nothing at all.
+    /// - Parameter help: which operations the wait may run, if any.
     @available(*, noasync, message: "Blocks the thread; use `await completed()`.")
     public func wait(helping help: Help = .own) {
         let helping: csched_helping =
@@ -113,10 +112,10 @@ public final class CompletionCounter: Sendable {
         _ = unsafe csched_completion_wait_helping(handle, UInt64.max, helping)
     }
 
-    /// Calls `body` once when the current generation is complete; at once when nothing is outstanding.
+    /// Calls `body` once when the current generation is complete; immediately if nothing is outstanding.
     ///
-    /// - Parameter body: something short; it runs on the thread of the last ``leave()``, or on the caller's.
-    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/outOfMemory``; `body` is not called then.
+    /// - Parameter body: must be short; runs on the thread of the last ``leave()``, or on the caller's.
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/outOfMemory``; `body` is then not called.
     /// - Complexity: O(1), lock-free, one allocation.
     public func notify(_ body: consuming @escaping @Sendable () -> Void) throws(SchedulerError) {
         let box = unsafe Unmanaged.passRetained(BodyBox(body))
@@ -130,8 +129,7 @@ public final class CompletionCounter: Sendable {
         unsafe csched_notification_release(notification)
     }
 
-    /// Waits until the current generation is complete, without blocking a thread: `wait()` by a name of its
-    /// own.
+    /// Waits until the current generation is complete, without blocking a thread: `wait()` under a separate name.
     ///
     /// ```swift
     /// let counter = try CompletionCounter()
@@ -139,18 +137,17 @@ public final class CompletionCounter: Sendable {
     /// try await counter.completed()
     /// ```
     ///
-    /// The code at the top level of `main.swift` may await, but the compiler chooses there among functions of
-    /// one name as if it could not: `try await counter.wait()` is the blocking `wait()` there, and an error.
-    /// This name has one meaning everywhere.
+    /// Code at the top level of `main.swift` may await, but the compiler resolves overloads there as if it could not:
+    /// `try await counter.wait()` is the blocking `wait()` there, and an error. This name is unambiguous everywhere.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled first; the operations go on.
+    /// - Throws: `CancellationError` when the task is cancelled first; the operations continue.
     public nonisolated(nonsending) func completed() async throws(CancellationError) { try await wait() }
 
     /// Waits until the current generation is complete, without blocking a thread.
     ///
     /// At the top level of `main.swift` write ``completed()``.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled first; the operations go on.
+    /// - Throws: `CancellationError` when the task is cancelled first; the operations continue.
     public nonisolated(nonsending) func wait() async throws(CancellationError) {
         let waiter = CompletionWaiter()
         let completed = await waiter.end(on: self)

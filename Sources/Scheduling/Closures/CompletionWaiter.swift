@@ -1,10 +1,10 @@
 internal import CScheduler
 internal import Synchronization
 
-/// One task that waits for a generation, and may be cancelled meanwhile: whoever comes first resumes it,
-/// once.
+/// One task that waits for a generation, and may be cancelled meanwhile. Completion and cancellation race: the
+/// first resumes the task, once.
 ///
-/// No lock: the last operation of a generation comes by here.
+/// No lock, because the last operation of a generation runs this code.
 @safe
 final class CompletionWaiter: Sendable {
     private enum State: UInt8, AtomicRepresentable {
@@ -15,10 +15,11 @@ final class CompletionWaiter: Sendable {
     }
 
     private let state = Atomic(State.idle)
-    // Sendable: written before `state` becomes `waiting` (release), read by whoever ends that (acquire).
+    // Sendable: written before `state` becomes `waiting` (release), read by the thread that ends that state
+    // (acquire).
     nonisolated(unsafe) private var continuation: CheckedContinuation<Bool, Never>?
-    // The notification as a bit pattern, between the call that makes it and the task's return: either may come
-    // first. 0: neither has. `withdrawn`: the task has returned.
+    // The notification as a bit pattern, shared by the call that creates it and the task's return, which race.
+    // 0: neither has happened. `withdrawn`: the task has returned.
     private let registration = Atomic<UInt>(0)
     private static let withdrawn: UInt = 1
 
@@ -54,7 +55,7 @@ final class CompletionWaiter: Sendable {
         if !registered { unsafe giveBack(made) }
     }
 
-    /// The task goes on: what was registered is given back, now or as soon as it is.
+    /// The task has resumed: the notification is cancelled, now or as soon as it is registered.
     func withdraw() {
         let made = registration.exchange(Self.withdrawn, ordering: .acquiringAndReleasing)
         if let made = unsafe OpaquePointer(bitPattern: made) { unsafe giveBack(made) }

@@ -2,8 +2,8 @@
 
 internal import CScheduler
 
-// The task itself moves to a worker, and back: no continuation, and the body has the task's priority, its
-// task-local values and its cancellation.
+// The task itself moves to a worker and back: no continuation is needed, and the body has the task's
+// priority, task-local values and cancellation.
 
 extension Scheduler {
     /// Runs a closure on a worker, and returns its value.
@@ -13,25 +13,24 @@ extension Scheduler {
     /// ```
     ///
     /// The calling task moves to a worker, so no thread is blocked, and the body sees the task's local values
-    /// and `Task.isCancelled`. It may block, as any operation may: ``join(_:_:)``, the blocking
-    /// `forEach(_:_:)` and `wait()` of a counter are allowed inside, where an asynchronous body has
-    /// to do without.
+    /// and `Task.isCancelled`. The body may block, as any operation may: ``join(_:_:)``, the blocking
+    /// `forEach(_:_:)` and `wait()` of a counter are allowed inside, which an asynchronous body cannot use.
     ///
-    /// When the task is cancelled before the body has begun, it does not begin. Once it has begun it runs to
-    /// its end, unless it asks for the cancellation itself. A cancelled task still waits for its turn: the
-    /// call returns when a worker has come by.
+    /// If the task is cancelled before the body has begun, the body does not begin. Once begun, it runs to
+    /// its end unless it checks for cancellation itself. A cancelled task still waits for its turn: the call
+    /// returns once a worker has picked up its job.
     ///
-    /// - Parameter body: called once, or not at all. It is sent to the worker: what it captures, and what it
-    ///   returns, need not be `Sendable` as long as nobody else uses it.
+    /// - Parameter body: called once, or not at all. The closure is sent to the worker: its captures and its
+    ///   result need not be `Sendable`, provided that no other code uses them.
     /// - Throws: what `body` throws; `CancellationError`; ``SchedulerError`` with code
-    ///   ``SchedulerError/Code/closed`` when the scheduler is shut down. The body was not called in the last
-    ///   two cases, unless it threw them. That there are three kinds is why the type of the error is not
-    ///   `body`'s.
-    /// - Complexity: O(1), lock-free; the capacity does not apply, as to no job of a task.
+    ///   ``SchedulerError/Code/closed`` when the scheduler is shut down. In the last two cases the body was
+    ///   not called, unless it threw the error itself. Because there are three kinds of errors, the error
+    ///   type is not that of `body`.
+    /// - Complexity: O(1), lock-free; the capacity does not apply, as for any job of a task.
     public nonisolated(nonsending) func run<Value>(
         _ body: sending @escaping () throws -> sending Value
     ) async throws -> sending Value {
-        // Sent to this call, called once: in the task, wherever the task is then.
+        // Sent to this call, and called once, in the task, wherever the task then runs.
         nonisolated(unsafe) let body = body
         return try await onWorker { try unsafe body() }
     }
@@ -46,16 +45,16 @@ extension Scheduler {
     /// }
     /// ```
     ///
-    /// The body, and the child tasks that it makes, run on the workers, as with
-    /// `withTaskExecutorPreference(_:operation:)`; what is isolated to an actor runs where the actor does.
+    /// The body, and the child tasks that it creates, run on the workers, as with
+    /// `withTaskExecutorPreference(_:operation:)`; code isolated to an actor runs where the actor does.
     ///
-    /// When the task is cancelled before the body has begun, it does not begin; once it has begun, it learns
-    /// of the cancellation as every asynchronous function does.
+    /// If the task is cancelled before the body has begun, the body does not begin; once begun, it observes
+    /// cancellation like any asynchronous function.
     ///
     /// - Parameter body: called once, or not at all.
     /// - Throws: what `body` throws; `CancellationError`; ``SchedulerError`` with code
-    ///   ``SchedulerError/Code/closed`` when the scheduler is shut down before the body begins. What is left
-    ///   of a body that has begun goes on on ``shared`` after a shutdown.
+    ///   ``SchedulerError/Code/closed`` when the scheduler is shut down before the body begins. After a
+    ///   shutdown, the rest of a body that has begun runs on ``shared``.
     public nonisolated(nonsending) func run<Value>(
         _ body: sending @escaping @concurrent () async throws -> sending Value
     ) async throws -> sending Value {
@@ -70,8 +69,8 @@ extension Scheduler {
         nonisolated(unsafe) let body = body
         let scheduler = self
         let begin: @concurrent @Sendable () async throws -> Kept<Value> = {
-            // A job that finds its scheduler shut down runs on the shared one, and one that waits when a
-            // shutdown cancels is run all the same.
+            // A job that finds its scheduler shut down runs on the shared one, and a job that is queued when
+            // a shutdown cancels is still run.
             guard unsafe csched_scheduler_current() == scheduler.handle,
                 unsafe !csched_scheduler_is_cancelling(scheduler.handle)
             else {
@@ -85,7 +84,7 @@ extension Scheduler {
     }
 }
 
-/// A value on its way from one isolation to another, with nobody else to use it.
+/// A value on its way from one isolation to another; no other code uses it.
 private struct Kept<Value>: @unchecked Sendable {
     nonisolated(unsafe) let value: Value
 }

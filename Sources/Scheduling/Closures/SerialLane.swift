@@ -1,9 +1,9 @@
 internal import CScheduler
 
-/// Operations one at a time, in the order of their submission, on a scheduler's workers.
+/// Runs operations one at a time, in the order of their submission, on a scheduler's workers.
 ///
-/// Writes of an operation are visible to the next one. A lane is also a serial executor: an actor whose
-/// `unownedExecutor` is a lane's runs on the lane.
+/// An operation's writes are visible to the next operation. A lane is also a serial executor: an actor whose
+/// `unownedExecutor` is a lane's runs on that lane.
 ///
 /// - SeeAlso: a serial `DispatchQueue`.
 @safe
@@ -14,14 +14,14 @@ public final class SerialLane: Sendable {
     /// The scheduler whose workers run the operations.
     public let scheduler: Scheduler
 
-    /// Its name, for descriptions; empty without one.
+    /// The lane's name, for descriptions; empty if it has none.
     public let label: String
 
     /// Creates an empty lane.
     ///
     /// - Parameters:
-    ///   - scheduler: whose workers run the operations.
-    ///   - label: what it is called, for descriptions.
+    ///   - scheduler: the scheduler whose workers run the operations.
+    ///   - label: the lane's name, for descriptions.
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/outOfMemory``.
     public init(on scheduler: Scheduler = .shared, label: String = "") throws(SchedulerError) {
         guard let handle = unsafe csched_lane_create(scheduler.handle) else {
@@ -36,16 +36,15 @@ public final class SerialLane: Sendable {
 
     /// Appends one operation.
     ///
-    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/closed`` or
-    ///   ``SchedulerError/Code/outOfMemory``; `body` is released without being called then. The scheduler's
-    ///   capacity does not apply.
-    /// - Complexity: O(1), lock-free, one allocation beside the closure's own context.
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/closed`` or ``SchedulerError/Code/outOfMemory``;
+    ///   `body` is then released without being called. The scheduler's capacity does not apply.
+    /// - Complexity: O(1), lock-free, one allocation besides the closure's own context.
     public func submit(_ body: consuming @escaping @Sendable () -> Void) throws(SchedulerError) {
         if scheduler.context == .inherited { return try submitInherited(body, in: nil) }
         unsafe try submit(Body(body), in: nil)
     }
 
-    /// Appends one operation that counts in `counter` until it has returned.
+    /// Appends one operation, counted in `counter` until it has returned.
     ///
     /// - Throws: as ``submit(_:)``.
     public func submit(in counter: CompletionCounter, _ body: consuming @escaping @Sendable () -> Void)
@@ -69,14 +68,13 @@ public final class SerialLane: Sendable {
     /// Whether the calling code is an operation of this lane.
     public var isCurrent: Bool { unsafe csched_lane_is_current(handle) }
 
-    /// Whether an operation of this lane is on the stack of the calling thread: it may wait, and what the wait
-    /// runs is above it.
+    /// Whether an operation of this lane is on the stack of the calling thread, possibly below bodies that its wait runs.
     package var isOnStack: Bool { unsafe csched_lane_is_on_stack(handle) }
 
     /// Blocks until everything that was submitted before the call has run.
     ///
-    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` inside an operation of
-    ///   this lane, also further out on the stack, else as ``submit(_:)``.
+    /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` inside an operation of this lane, even
+    ///   one further out on the stack; else as ``submit(_:)``.
     @available(*, noasync, message: "Blocks the thread; submit a closure that resumes a continuation.")
     public func drain() throws(SchedulerError) {
         if isOnStack { throw SchedulerError(.wouldDeadlock) }

@@ -4,14 +4,14 @@ internal import Synchronization
 extension Scheduler {
     /// Suspends the task for a while, on a timer of this scheduler.
     ///
-    /// As `Task.sleep(for:)`, at half of its cost; the task goes on where it was. (`Task.sleep` itself cannot
-    /// be served here: the interface for that is not public in this toolchain.)
+    /// Like `Task.sleep(for:)`, at half its cost; the task resumes where it was. (The scheduler cannot serve `Task.sleep`
+    /// itself: the interface for that is not public in this toolchain.)
     ///
     /// ```swift
     /// try await scheduler.sleep(for: .milliseconds(100))
     /// ```
     ///
-    /// - Parameter duration: on the monotonic clock; returns soon when it is not positive.
+    /// - Parameter duration: on the monotonic clock; returns promptly if not positive.
     /// - Throws: `CancellationError` when the task is cancelled, or the scheduler is shut down.
     /// - Complexity: O(1), lock-free, two allocations.
     nonisolated(nonsending) public func sleep(for duration: Duration) async throws(CancellationError) {
@@ -30,8 +30,8 @@ extension Scheduler {
 
     /// Suspends the task until an instant, on a timer of this scheduler.
     ///
-    /// - Parameter deadline: returns soon when it has passed. It is turned into a duration now: time in which
-    ///   the machine is suspended does not count.
+    /// - Parameter deadline: returns promptly if it has passed. The deadline is converted to a duration now, so time during
+    ///   which the machine is suspended does not count.
     /// - Throws: as ``sleep(for:)``.
     /// - Complexity: as ``sleep(for:)``.
     nonisolated(nonsending) public func sleep(until deadline: ContinuousClock.Instant)
@@ -41,7 +41,7 @@ extension Scheduler {
     }
 }
 
-/// Suspends the task for a while by `clock`: the continuous one on a timer of the shared scheduler.
+/// Suspends the task for a while by `clock`; for the continuous clock, on a timer of the shared scheduler.
 ///
 /// - Throws: as the clock's `sleep(for:)`.
 package func sleep(for duration: Duration, by clock: any Clock<Duration>) async throws {
@@ -52,7 +52,7 @@ package func sleep(for duration: Duration, by clock: any Clock<Duration>) async 
     }
 }
 
-/// One task that sleeps. Its timer tells exactly one of run and cancel, and that resumes it.
+/// One sleeping task. Its timer delivers exactly one of run and cancel, which resumes the task.
 @safe
 private final class Sleep: Sendable {
     enum Outcome {
@@ -62,15 +62,15 @@ private final class Sleep: Sendable {
         case refused
     }
 
-    // Sendable: written before the timer is set, read by what it calls.
+    // Sendable: written before the timer is set, read by the function that the timer calls.
     nonisolated(unsafe) private var continuation: UnsafeContinuation<Outcome, Never>?
-    // The timer as a bit pattern, for the one who takes it out to cancel and release. 0: it is not set yet;
-    // `ended`: it was taken out, or is to be cancelled as soon as it is set.
+    // The timer as a bit pattern, taken out by the thread that cancels and releases it. 0: not set yet; `ended`: taken out, or
+    // to be cancelled as soon as it is set.
     private let timer = Atomic<UInt>(0)
     private static let ended: UInt = 1
 
-    /// Begins, and waits for the end, on the caller's actor: a closure that doesn't use the parameter would leave it, and come
-    /// back.
+    /// Begins the sleep, and waits for its end on the caller's actor. A closure that did not use the `isolation` parameter
+    /// would leave the actor and come back.
     func end(
         isolation: isolated (any Actor)? = #isolation, on scheduler: Scheduler, after duration: Duration
     ) async -> Outcome {
@@ -111,7 +111,7 @@ private final class Sleep: Sendable {
         if !isKept { unsafe giveBack(set) }
     }
 
-    /// The task was cancelled, or goes on.
+    /// The task was cancelled, or has resumed.
     func cancel() {
         let taken = timer.exchange(Self.ended, ordering: .acquiringAndReleasing)
         if taken != Self.ended, let set = unsafe OpaquePointer(bitPattern: taken) { unsafe giveBack(set) }

@@ -1,4 +1,4 @@
-// Submit.swift - to submit where nothing can fail.
+// Submit.swift - submission that cannot fail.
 
 internal import CScheduler
 
@@ -9,11 +9,11 @@ extension Scheduler {
     /// Scheduler.submit { log.flush() }
     /// ```
     ///
-    /// A submission can fail in three ways. That the scheduler is closed: the shared one is never shut down.
-    /// That its capacity is reached: it has none. That memory is exhausted: then the process is stopped, as
-    /// Swift does when an object or an array finds no memory, the closure itself among them. So there is
-    /// nothing left for the caller to decide. Another scheduler's ``submit(_:)-method`` throws, because there
-    /// the first two are real.
+    /// A submission can fail in three ways. The scheduler may be closed, but the shared one is never shut
+    /// down. Its capacity may be reached, but the shared one has none. Memory may be exhausted: then the
+    /// process is stopped, as Swift does when an object or an array, including the closure itself, cannot be
+    /// allocated. So there is nothing left for the caller to decide. Another scheduler's
+    /// ``submit(_:)-method`` throws, because there the first two can happen.
     ///
     /// - Precondition: there is memory, and the process isn't a forked child, where all schedulers are
     ///   closed.
@@ -22,7 +22,7 @@ extension Scheduler {
         unsafe surely(Body(body).operation(in: nil))
     }
 
-    /// Submits one operation that counts in `counter` until it has returned to ``shared``, without `try`.
+    /// Submits one operation to ``shared``, counted in `counter` until it has returned, without `try`.
     ///
     /// ```swift
     /// Scheduler.submit(in: counter) { index(text) }

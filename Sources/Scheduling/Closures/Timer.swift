@@ -1,14 +1,15 @@
 internal import CScheduler
 internal import CompositeOperationsBasics
 
-/// An operation that was submitted for later, once or again and again.
+/// An operation submitted to run later, once or repeatedly.
 ///
 /// ```swift
 /// let reminder = try scheduler.submit(after: .seconds(30)) { remind() }
 /// if reminder.cancel() { print("nobody is reminded") }
 /// ```
 ///
-/// Nobody has to keep it: when the last reference goes, the operation stays set. It keeps its scheduler.
+/// This object need not be kept: the operation stays scheduled when the last reference is released. The object
+/// keeps its scheduler alive.
 ///
 /// - SeeAlso: `ScheduledFuture` of Java, `Scheduled` of SwiftNIO.
 @safe
@@ -27,35 +28,36 @@ public final class ScheduledOperation: Sendable {
 
     /// Cancels the operation: its closure is released without being called, or called again.
     ///
-    /// A repeating operation that runs now ends its run; no other run begins.
+    /// If a repeating operation is running, that run completes; no other run begins.
     ///
-    /// - Returns: whether it was in time. False: the operation was submitted already, or cancelled before.
+    /// - Returns: whether the call was in time; false if the operation was already submitted or cancelled.
     /// - Complexity: O(1), lock-free.
     @discardableResult
     public func cancel() -> Bool { unsafe csched_timer_cancel(timer) }
 }
 
 extension Scheduler {
-    /// Submits one operation when a time has passed.
+    /// Submits one operation after a delay.
     ///
-    /// The scheduler keeps its timers on one thread of their own, which wakes up when one is due: a million of
-    /// them cost no task and no thread each. The operation is submitted no earlier, and some 0.1 ms later on
-    /// an idle machine; the capacity does not apply then. Every shutdown, also one that drains, cancels what is
-    /// still to come.
+    /// The scheduler keeps its timers on one dedicated thread, which wakes up when a timer is due: a million
+    /// timers cost no task or thread each. The operation is never submitted early, and some 0.1 ms late on an
+    /// idle machine; the capacity does not apply to it. Every shutdown, even one that drains, cancels pending
+    /// timers.
     ///
     /// ```swift
     /// try scheduler.submit(after: .milliseconds(250)) { refresh() }
     /// ```
     ///
     /// - Parameters:
-    ///   - delay: at once when it is not positive, and never, as far as anybody can tell, beyond 584 years. On
-    ///     the monotonic clock, which stands still while the machine is suspended.
-    ///   - counter: counts the operation from now on, until it has returned or was cancelled.
-    /// - Returns: what cancels it.
+    ///   - delay: immediately if not positive; in effect never, beyond 584 years. Measured on the monotonic
+    ///     clock, which stops while the machine is suspended.
+    ///   - counter: counts the operation from now on, until it has returned or is cancelled.
+    /// - Returns: an object that cancels the operation.
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/closed``,
-    ///   ``SchedulerError/Code/outOfMemory``, or at the first timer of a scheduler
-    ///   ``SchedulerError/Code/threadCreationFailed``; `body` is released without being called then.
-    /// - Complexity: O(1), lock-free but for the first, two allocations beside the closure's own context.
+    ///   ``SchedulerError/Code/outOfMemory``, or, at the first timer of a scheduler,
+    ///   ``SchedulerError/Code/threadCreationFailed``; `body` is then released without being called.
+    /// - Complexity: O(1), lock-free except for the first timer; two allocations besides the closure's own
+    ///   context.
     @discardableResult
     public func submit(
         after delay: Duration, in counter: CompletionCounter? = nil,
@@ -69,9 +71,9 @@ extension Scheduler {
 
     /// Submits one operation at an instant.
     ///
-    /// - Parameter instant: at once when it has passed. It is turned into a delay now: time in which the machine
-    ///   is suspended does not count.
-    /// - Returns: what cancels it.
+    /// - Parameter instant: immediately if it has passed. The instant is converted to a delay now, so time
+    ///   during which the machine is suspended does not count.
+    /// - Returns: an object that cancels the operation.
     /// - Throws: as ``submit(after:in:_:)``.
     /// - Complexity: as ``submit(after:in:_:)``.
     @discardableResult
@@ -82,25 +84,25 @@ extension Scheduler {
         try submit(after: ContinuousClock.now.duration(to: instant), in: counter, body)
     }
 
-    /// Submits an operation again and again, at a fixed rate.
+    /// Submits an operation repeatedly, at a fixed rate.
     ///
-    /// Its times are counted from the first one, so that it does not drift. It never runs beside itself: when a
-    /// run is longer than the interval, the times that pass meanwhile are left out. What a run wrote is visible
-    /// to the next.
+    /// Due times are computed from the first one, so the rate does not drift. Runs never overlap: when a run
+    /// takes longer than the interval, the due times that pass meanwhile are skipped. A run's writes are visible
+    /// to the next run.
     ///
     /// ```swift
     /// let heartbeat = try scheduler.submit(every: .seconds(1)) { sendHeartbeat() }
     /// ```
     ///
     /// - Parameters:
-    ///   - interval: the time between two beginnings.
-    ///   - delay: the time until the first one; nil: one interval.
-    ///   - counter: counts the operation as one, from now on until it was cancelled and its last run has
+    ///   - interval: the time between the starts of two runs.
+    ///   - delay: the time until the first run; nil: one interval.
+    ///   - counter: counts the operation as one, from now on, until it is cancelled and its last run has
     ///     returned.
-    /// - Returns: what ends it. So does a shutdown, of any kind.
+    /// - Returns: an object that cancels the operation. A shutdown of any kind cancels it, too.
     /// - Throws: as ``submit(after:in:_:)``.
     /// - Precondition: `interval` is positive.
-    /// - Complexity: as ``submit(after:in:_:)``; nothing is allocated for a run.
+    /// - Complexity: as ``submit(after:in:_:)``; nothing is allocated per run.
     @discardableResult
     public func submit(
         every interval: Duration, startingAfter delay: Duration? = nil, in counter: CompletionCounter? = nil,
@@ -116,11 +118,12 @@ extension Scheduler {
         return unsafe try scheduled(timer, operation, status)
     }
 
-    /// Calls a function with an object on the timers' own thread, after a while: something short that blocks
-    /// nowhere.
+    /// Calls a function with an object on the timer thread, after a delay. The function must be short and must
+    /// not block.
     ///
-    /// - Returns: what cancels it: then the function is told so, by the one who cancels.
-    /// - Throws: as ``submit(after:in:_:)``; `function` is not called then.
+    /// - Returns: an object that cancels the call; the cancelling thread then calls the function with
+    ///   `isCancelled` set.
+    /// - Throws: as ``submit(after:in:_:)``; `function` is then not called.
     package func call(after delay: Duration, job object: AnyObject, _ function: JobFunction)
         throws(SchedulerError) -> ScheduledOperation
     {
@@ -143,7 +146,7 @@ extension Scheduler {
     }
 }
 
-/// The C function of a closure that repeats: it is taken over when it is called no more.
+/// The C function of a repeating closure, which is consumed only when it will not be called again.
 private func runRepeatingBody(
     _ code: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ disposition: csched_disposition
 ) {

@@ -1,12 +1,11 @@
 internal import CScheduler
 internal import CompositeOperationsBasics
 
-// A job is one word, and so is its executor: an operation carries both without an allocation. Jobs are run
-// also when they are cancelled or refused by a shutdown, because a task that is never run to its end never
-// tells its parent.
+// A job is one word, and so is its executor: an operation carries both without an allocation. Jobs are run even when a
+// shutdown cancels or refuses them, because a task that never runs to its end never notifies its parent.
 //
-// The runtime refers to an executor without holding it. A job can run, and give up the last reference to its executor,
-// before the call that enqueued it has returned; so each call holds its executor until then.
+// The runtime refers to an executor without retaining it. A job can run, and release the last reference to its
+// executor, before the call that enqueued the job has returned. Hence each call retains its executor until it returns.
 
 extension Scheduler: TaskExecutor {
     /// Runs a job of a task that prefers this scheduler.
@@ -28,7 +27,7 @@ extension Scheduler: TaskExecutor {
 }
 
 extension SerialLane: SerialExecutor {
-    /// Runs a job of an actor that lives on this lane.
+    /// Runs a job of an actor whose executor is this lane.
     ///
     /// - Complexity: O(1), lock-free, one allocation. When the scheduler is shut down the job runs on
     ///   ``Scheduler/shared``, still one at a time.

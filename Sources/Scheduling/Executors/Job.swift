@@ -1,18 +1,18 @@
 internal import CScheduler
 
-/// The function that a job calls: with the object that was submitted, and with whether it is only to be given up, because the
-/// scheduler was shut down first. It takes over the object's reference.
+/// The function that a job calls, with the submitted object and whether the job is cancelled, for example because the
+/// scheduler was shut down first. The function takes over the object's reference.
 package typealias JobFunction =
     @convention(c) (_ object: UnsafeMutableRawPointer, _ isCancelled: Bool) -> Void
 
-// An operation's context is the object, and its second word the function: nothing is allocated for a job.
+// An operation's context is the object, and its second word the function, so nothing is allocated for a job.
 
 extension Scheduler {
-    /// Submits an object, past the capacity.
+    /// Submits an object, exempt from the capacity.
     ///
     /// - Parameter priority: nil: that of the running body.
     /// - Throws: as ``submit(_:)``, but never ``SchedulerError/Code/full``; `function` is not called then.
-    /// - Complexity: O(1), lock-free, allocates nothing but a block for every few hundred operations that wait.
+    /// - Complexity: O(1), lock-free, allocates nothing but a block per few hundred waiting operations.
     package func submit(
         job object: AnyObject, priority: Priority? = nil, _ function: JobFunction
     ) throws(SchedulerError) {
@@ -24,16 +24,16 @@ extension Scheduler {
         }
     }
 
-    // The handle, without the object around it, whose references would be counted.
+    // The handle alone, to avoid reference counting of the object around it.
     nonisolated(unsafe) private static let sharedHandle = unsafe shared.handle
 
-    /// Of ``shared``, which is never destroyed.
+    /// The handle of ``shared``, which is never destroyed.
     package static var handleOfShared: OpaquePointer { unsafe sharedHandle }
 
     /// Submits an object to ``shared``.
     ///
-    /// - Parameter object: with a reference, for `function` to take over.
-    /// - Returns: whether it was accepted; if not, the reference is the caller's still.
+    /// - Parameter object: retained; `function` takes over the reference.
+    /// - Returns: whether the object was accepted; if not, the reference still belongs to the caller.
     package static func submitToShared(
         job object: UnsafeMutableRawPointer, priority: Priority, _ function: JobFunction
     ) -> Bool {
@@ -45,7 +45,7 @@ extension Scheduler {
 }
 
 extension Scheduler {
-    /// The job that runs here had nothing to do: its turn is not the share of its priority.
+    /// Reports that the running job had nothing to do: its turn does not count as the share of its priority.
     package static func turnWasVoid() { csched_turn_was_void() }
 }
 
@@ -74,12 +74,13 @@ func jobOperation(_ object: AnyObject, _ function: JobFunction) -> csched_operat
 }
 
 extension CompletionCounter {
-    /// Blocks as ``wait(helping:)``, and runs meanwhile jobs with this function for which `isWanted` says so, of those
-    /// that wait on the calling worker.
+    /// Blocks like ``wait(helping:)``, and meanwhile runs those jobs queued on the calling worker that have this function and
+    /// for which `isWanted` returns true.
     ///
     /// - Parameters:
-    ///   - isWanted: is given the job's object, which it may look at and must not keep.
-    ///   - areWanted: likewise, the address of children without objects, and that of one of them; nil: a range of them.
+    ///   - isWanted: receives the job's object, which it may inspect but must not keep.
+    ///   - areWanted: likewise, receives the address of children without objects, and that of one of them; nil: a range of
+    ///     them.
     @available(*, noasync)
     package func wait(
         running function: JobFunction, where isWanted: (UnsafeMutableRawPointer) -> Bool,
@@ -109,7 +110,7 @@ extension CompletionCounter {
     }
 }
 
-/// The jobs that a wait may run on its stack, for the time of the wait.
+/// The jobs that a wait may run on its stack; lives as long as the wait.
 @safe
 private final class WantedJobs {
     private let function: UnsafeMutableRawPointer

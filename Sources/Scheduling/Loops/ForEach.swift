@@ -3,12 +3,12 @@ internal import CScheduler
 extension Scheduler {
     /// Submits one operation for every index of a range, without an allocation for each.
     ///
-    /// The range is cut in halves as workers take it. It counts in `counter` until its last index has
-    /// returned.
+    /// Workers split the range in halves as they take it. The range counts in `counter` until `body` has
+    /// returned for its last index.
     ///
-    /// - Parameter body: called once for every index, in no order. After a shutdown that cancels, not for
-    ///   those that had not begun.
-    /// - Throws: as ``submit(_:)-method``; `body` is not called then.
+    /// - Parameter body: called once for every index, in no particular order; after a shutdown that cancels,
+    ///   not for indices that had not begun.
+    /// - Throws: as ``submit(_:)-method``; `body` is then not called.
     /// - Complexity: O(1), three allocations for the whole range.
     public func submit(
         _ range: Range<Int>, in counter: CompletionCounter, _ body: @escaping @Sendable (Int) -> Void
@@ -16,7 +16,7 @@ extension Scheduler {
         try submit(range, context: context, in: counter, body)
     }
 
-    /// As ``submit(_:in:_:)``, in no context.
+    /// Like ``submit(_:in:_:)``, without a context.
     func submitHalves(
         _ range: Range<Int>, in counter: CompletionCounter, _ body: @escaping @Sendable (Int) -> Void
     ) throws(SchedulerError) {
@@ -25,7 +25,7 @@ extension Scheduler {
 
     /// Calls `body` once for every index of a range, on the workers, and returns after the last.
     ///
-    /// On a worker of a scheduler the call runs parts of the range itself, and no other operations, see
+    /// On a worker of a scheduler, the call runs parts of the range itself, but no other operations; see
     /// ``CompletionCounter/wait(helping:)``.
     ///
     /// - Throws: as ``submit(_:)-method``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
@@ -39,7 +39,7 @@ extension Scheduler {
         try forEach(range, context: context, body)
     }
 
-    /// As the blocking ``forEach(_:_:)``, in no context.
+    /// Like the blocking ``forEach(_:_:)``, without a context.
     @available(*, noasync)
     func forEachHalves(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void) throws(SchedulerError)
     {
@@ -61,7 +61,7 @@ extension Scheduler {
         try await forEach(range, context: context, body)
     }
 
-    /// As the asynchronous ``forEach(_:_:)``, in no context.
+    /// Like the asynchronous ``forEach(_:_:)``, without a context.
     nonisolated(nonsending) func forEachHalves(
         _ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void
     ) async throws(SchedulerError) {
@@ -84,14 +84,14 @@ extension Scheduler {
     /// try scheduler.forEach(files) { file in try compress(file) }
     /// ```
     ///
-    /// The order is none; each worker takes runs of neighbours. When a call throws, those that have not begun
-    /// are left out, and those that have are waited for. On a worker of a scheduler the call runs parts of the
-    /// loop itself, and no other operations.
+    /// The order is unspecified; each worker takes runs of adjacent elements. When a call throws, calls that
+    /// have not begun are skipped, and calls that have begun are waited for. On a worker of a scheduler,
+    /// `forEach` runs parts of the loop itself, but no other operations.
     ///
     /// - Parameter elements: shared by the workers, hence `Sendable`.
-    /// - Throws: the first error that `body` threw, in time; ``SchedulerError`` as ``submit(_:)-method``
+    /// - Throws: the first error, in time, that `body` threw; ``SchedulerError`` as ``submit(_:)-method``
     ///   does, and with code ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
-    /// - Complexity: O(n) calls; a fixed number of allocations, none for an element.
+    /// - Complexity: O(n) calls; a fixed number of allocations, none per element.
     @available(
         *, noasync,
         message: "Blocks the thread; use the asynchronous forEach(_:_:) (in top-level code: in a function)."
@@ -110,15 +110,16 @@ extension Scheduler {
     /// try await scheduler.forEach(files) { file in try compress(file) }
     /// ```
     ///
-    /// The order is none; each worker takes runs of neighbours. When a call throws, or the task is cancelled,
-    /// calls that have not begun are left out, and those that have are waited for. (With a range and a body
-    /// that does not throw, the form with a ``SchedulerError`` is chosen, which no cancellation ends.)
+    /// The order is unspecified; each worker takes runs of adjacent elements. When a call throws, or the task
+    /// is cancelled, calls that have not begun are skipped, and calls that have begun are waited for. (With a
+    /// range and a body that does not throw, the compiler selects the form that throws a ``SchedulerError``,
+    /// which cancellation does not end.)
     ///
     /// - Parameter elements: shared by the workers, hence `Sendable`.
-    /// - Throws: the first error that `body` threw, in time; `CancellationError` when the task was cancelled
-    ///   and an element was left out; ``SchedulerError`` as ``submit(_:)-method`` does, and with code
+    /// - Throws: the first error, in time, that `body` threw; `CancellationError` when the task was cancelled
+    ///   and an element was skipped; ``SchedulerError`` as ``submit(_:)-method`` does, and with code
     ///   ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
-    /// - Complexity: O(n) calls; a fixed number of allocations, none for an element.
+    /// - Complexity: O(n) calls; a fixed number of allocations, none per element.
     @inlinable
     public nonisolated(nonsending) func forEach<Elements: RandomAccessCollection & Sendable>(
         _ elements: Elements, _ body: @escaping @Sendable (Elements.Element) throws -> Void
@@ -178,7 +179,8 @@ private final class RangeCall: Sendable {
     }
 }
 
-/// Whether a range was run to its end. Written before the counter is left, read after it was waited for.
+/// Whether a range was run to its end. Written before the counter is left, read after the wait for the
+/// counter.
 private final class RangeOutcome: Sendable {
     nonisolated(unsafe) private(set) var isComplete = true
 

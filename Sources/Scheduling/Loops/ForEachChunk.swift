@@ -9,13 +9,13 @@ extension Scheduler {
     /// try scheduler.forEach(samples, chunksOf: 4_096) { chunk in filter(chunk) }
     /// ```
     ///
-    /// For bodies that have something to prepare, which many elements then share: a buffer, a connection, one
-    /// bulk insertion. When a call throws, those that have not begun are left out, and those that have are
-    /// waited for. On a worker of a scheduler the call runs parts of the loop itself, and no other operations.
+    /// For bodies with setup work that many elements then share: a buffer, a connection, one bulk insertion.
+    /// When a call throws, calls that have not begun are skipped, and calls that have begun are waited for. On
+    /// a worker of a scheduler, `forEach` runs parts of the loop itself, but no other operations.
     ///
-    /// - Parameter size: how many neighbours are a chunk, at least 1; the last chunk may be shorter.
+    /// - Parameter size: how many adjacent elements make a chunk, at least 1; the last chunk may be shorter.
     /// - Throws: as the form without chunks, `forEach(_:_:)`.
-    /// - Complexity: O(n / size) calls; a fixed number of allocations, none for a chunk.
+    /// - Complexity: O(n / size) calls; a fixed number of allocations, none per chunk.
     @available(
         *, noasync,
         message:
@@ -36,11 +36,11 @@ extension Scheduler {
     /// try await scheduler.forEach(samples, chunksOf: 4_096) { chunk in filter(chunk) }
     /// ```
     ///
-    /// As the blocking form; when the task is cancelled, chunks that have not begun are left out.
+    /// Like the blocking form; when the task is cancelled, chunks that have not begun are skipped.
     ///
-    /// - Parameter size: how many neighbours are a chunk, at least 1; the last chunk may be shorter.
+    /// - Parameter size: how many adjacent elements make a chunk, at least 1; the last chunk may be shorter.
     /// - Throws: as the form without chunks, `forEach(_:_:)`.
-    /// - Complexity: O(n / size) calls; a fixed number of allocations, none for a chunk.
+    /// - Complexity: O(n / size) calls; a fixed number of allocations, none per chunk.
     @inlinable
     public nonisolated(nonsending) func forEach<Elements: RandomAccessCollection & Sendable>(
         _ elements: Elements, chunksOf size: Int,

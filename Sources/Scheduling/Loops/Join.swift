@@ -11,14 +11,14 @@ extension Scheduler {
     /// }
     /// ```
     ///
-    /// On a worker, `second` waits in the worker's queue, where others may take it, while the caller runs
-    /// `first`; then the caller runs `second` itself, unless it was taken. Then the caller runs branches that
-    /// `second` has forked, nested on its stack, and no other operations; when there are none its thread sleeps,
-    /// and another worker takes its place. On every other thread both run on the workers of ``shared`` while the
-    /// caller blocks; when memory is exhausted, in the caller.
+    /// On a worker, `second` is queued on that worker, where other workers may steal it, while the caller runs
+    /// `first`. The caller then runs `second` itself, unless it was stolen. If it was, the caller runs branches
+    /// that `second` has forked, nested on its stack, and no other operations; when there are none, its thread
+    /// sleeps and another worker takes its place. On any other thread, both closures run on the workers of
+    /// ``shared`` while the caller blocks; if memory is exhausted, they run in the caller.
     ///
-    /// `second` is a part of the operation that joins: neither a suspension nor a shutdown cancels it. Both
-    /// closures run to their end also when one throws; the error of `first` goes before that of `second`.
+    /// `second` is part of the joining operation: neither a suspension nor a shutdown cancels it. Both closures
+    /// run to completion even if one throws; the error of `first` takes precedence over that of `second`.
     ///
     /// - Complexity: O(1), lock-free, one small allocation.
     /// - SeeAlso: Frigo, Leiserson, Randall: The Implementation of the Cilk-5 Multithreaded Language (1998).
@@ -64,8 +64,8 @@ extension Scheduler {
         }
     }
 
-    /// Off the workers: both run on those of ``shared``. On a worker with little stack left, one after the
-    /// other.
+    /// Outside the workers, both run on those of ``shared``. On a worker with little stack left, they run one
+    /// after the other.
     private static func runBothElsewhere(_ first: @Sendable () -> Void, _ second: csched_branch) {
         withoutActuallyEscaping(first) { first in
             var body = Body(first)

@@ -1,20 +1,20 @@
-// Loop.swift - what forEach, map and reduce stand on: a number of elements in chunks, each on a worker.
+// Loop.swift - the basis of forEach, map and reduce: elements in chunks, each run on a worker.
 //
-// The collection and the closure are generic, and are specialised where they are used: so this file knows
-// neither, and calls one closure for each chunk. Nothing is allocated for a chunk.
+// The collection and the closure are generic, and specialised at the call site, so this file knows neither; it calls one
+// closure per chunk. Nothing is allocated per chunk.
 
 internal import CScheduler
 internal import Synchronization
 
-/// How a number of elements is cut: into chunks of `size`, the last one may be shorter.
+/// How elements are divided: into chunks of `size`; the last chunk may be shorter.
 @usableFromInline
 struct Chunks: Sendable {
     @usableFromInline let elements: Int
     @usableFromInline let size: Int
-    /// How many chunks of theirs a worker takes at a time; 0: the scheduler chooses.
+    /// How many chunks a worker takes at a time; 0: the scheduler chooses.
     let grain: UInt64
 
-    /// Cut as the scheduler finds right: about 32 chunks for each worker even out what they cost.
+    /// Divided for the scheduler: about 32 chunks per worker even out differences in cost.
     @usableFromInline
     init(of elements: Int, for scheduler: Scheduler) {
         self.elements = elements
@@ -22,7 +22,7 @@ struct Chunks: Sendable {
         grain = 1
     }
 
-    /// Cut as the caller wishes.
+    /// Divided as the caller requests.
     @usableFromInline
     init(of elements: Int, size: Int) {
         self.elements = elements
@@ -42,15 +42,14 @@ struct Chunks: Sendable {
 /// The state that the chunks of one loop share: the first error, and whether the rest is still wanted.
 @safe @usableFromInline
 final class Loop: Sendable {
-    /// Called with the number of a chunk and the offsets of its elements. It calls ``goOn()`` before each of
-    /// them.
+    /// Called with the number of a chunk and the offsets of its elements. The body calls ``goOn()`` before each element.
     @usableFromInline
     typealias Body = @Sendable (_ chunk: Int, _ offsets: Range<Int>, _ loop: Loop) throws -> Void
 
-    /// The rest is not wanted any more.
+    /// The rest is no longer wanted.
     private struct Stopped: Error {}
 
-    // Sendable: the loop is over before its scheduler's handle is.
+    // Sendable: the loop ends before its scheduler's handle is destroyed.
     nonisolated(unsafe) private let scheduler: OpaquePointer
     let chunks: Chunks
     private let body: Body
@@ -58,8 +57,8 @@ final class Loop: Sendable {
     /// Written by the chunk that sets `hasFailed`, and read after the end.
     nonisolated(unsafe) private var failure: (any Error)?
     private let hasFailed = Atomic(false)
-    // Relaxed, all of them: what a chunk wrote is handed over by the end of the range, P20 of range.c, and a
-    // chunk that sees a wish late only does more than it had to.
+    // All relaxed: the end of the range publishes what a chunk wrote (P20 of range.c), and a chunk that sees a request late
+    // only does more than it had to.
     private let isStopped = Atomic(false)
     private let isCancelled = Atomic(false)
     private let isCutShort = Atomic(false)
@@ -104,7 +103,7 @@ final class Loop: Sendable {
         ended(self)
     }
 
-    /// How the loop ended; only after its end.
+    /// How the loop ended; read only after its end.
     var outcome: Result<Void, any Error> {
         if let error = unsafe failure { return .failure(error) }
         guard isCutShort.load(ordering: .relaxed) else { return .success(()) }
@@ -125,7 +124,7 @@ extension Scheduler {
         try loop.outcome.get()
     }
 
-    /// Runs a loop, and waits until it has ended; when the task is cancelled, what has not begun is left out.
+    /// Runs a loop, and waits until it has ended; when the task is cancelled, chunks that have not begun are skipped.
     @usableFromInline
     nonisolated(nonsending) func awaitLoop(_ chunks: Chunks, _ body: @escaping Loop.Body) async throws {
         try Task.checkCancellation()
@@ -134,7 +133,8 @@ extension Scheduler {
         try await awaitEnd(of: loop, end)
     }
 
-    /// Submits it, and waits on the caller's actor: a closure that doesn't use the parameter would leave it, and come back.
+    /// Submits the loop, and waits on the caller's actor. A closure that did not use the `isolation` parameter would leave
+    /// the actor and come back.
     private func awaitEnd(
         isolation: isolated (any Actor)? = #isolation, of loop: Loop, _ end: LoopEnd
     ) async throws {
@@ -175,8 +175,8 @@ extension Scheduler {
 private final class LoopEnd: Sendable {
     // Sendable: written before the loop is submitted, read at its end.
     nonisolated(unsafe) var continuation: CheckedContinuation<Void, any Error>?
-    // resume (release) -> acquire: what the loop wrote. The runtime orders that, too, but ThreadSanitizer does not see
-    // it where the loop ended before its task slept.
+    // resume (release) -> acquire: the loop's writes. The runtime orders them, too, but ThreadSanitizer does not see that
+    // if the loop ended before its task was suspended.
     private let hasEnded = Atomic(false)
 
     func resume(with outcome: Result<Void, any Error>) {
@@ -184,6 +184,6 @@ private final class LoopEnd: Sendable {
         unsafe continuation?.resume(with: outcome)
     }
 
-    /// The task goes on.
+    /// The task has resumed.
     func acquire() { _ = hasEnded.load(ordering: .acquiring) }
 }

@@ -1,4 +1,4 @@
-// Map.swift - an array of what a closure makes of each element, in the order of the elements.
+// Map.swift - an array of a closure's result for each element, in the order of the elements.
 
 extension Scheduler {
     /// Transforms every element of a collection, on the workers, and returns the results in the elements'
@@ -8,13 +8,13 @@ extension Scheduler {
     /// let thumbnails = try scheduler.map(images) { image in try image.scaled(to: 64) }
     /// ```
     ///
-    /// The results are written where they stay: into the memory of the array that is returned. When a call
-    /// throws, those that have not begun are left out, those that have are waited for, and what they made is
-    /// destroyed. On a worker of a scheduler the call runs parts of the loop itself, and no other operations.
+    /// The results are written directly into the memory of the returned array. When a call throws, calls that
+    /// have not begun are skipped, calls that have begun are waited for, and the results are destroyed. On a
+    /// worker of a scheduler, `map` runs parts of the loop itself, but no other operations.
     ///
-    /// - Parameter transform: called once for every element, in no order.
+    /// - Parameter transform: called once for every element, in no particular order.
     /// - Throws: as `forEach(_:_:)`.
-    /// - Complexity: O(n) calls; a fixed number of allocations beside the array, none for an element.
+    /// - Complexity: O(n) calls; a fixed number of allocations besides the array, none per element.
     @available(
         *, noasync,
         message: "Blocks the thread; use the asynchronous map(_:_:) (in top-level code: in a function)."
@@ -24,7 +24,8 @@ extension Scheduler {
         _ elements: Elements, _ transform: @escaping @Sendable (Elements.Element) throws -> Value
     ) throws -> [Value] {
         let chunks = Chunks(of: elements.count, for: self)
-        // Arrays without room are one place, into which all who made one as below would write.
+        // All arrays without capacity share one object, which every call that built one as below would write
+        // to.
         guard chunks.elements > 0 else {
             try runLoop(chunks, MapResults<Value>(for: chunks).fill(from: elements, transform))
             return []
@@ -44,11 +45,11 @@ extension Scheduler {
     /// let thumbnails = try await scheduler.map(images) { image in try image.scaled(to: 64) }
     /// ```
     ///
-    /// As the blocking form; when the task is cancelled, calls that have not begun are left out.
+    /// Like the blocking form; when the task is cancelled, calls that have not begun are skipped.
     ///
-    /// - Parameter transform: called once for every element, in no order.
+    /// - Parameter transform: called once for every element, in no particular order.
     /// - Throws: as `forEach(_:_:)`.
-    /// - Complexity: O(n) calls; a fixed number of allocations beside the array, none for an element. The
+    /// - Complexity: O(n) calls; a fixed number of allocations besides the array, none per element. The
     ///   results are moved once, as bytes: an array cannot lend its memory to code that suspends.
     @inlinable
     public nonisolated(nonsending) func map<Elements: RandomAccessCollection & Sendable, Value: Sendable>(
@@ -61,21 +62,21 @@ extension Scheduler {
     }
 }
 
-/// Uninitialised memory for the results of a map, which its chunks fill.
+/// Uninitialised memory for the results of a map, filled by its chunks.
 ///
-/// A chunk that fails destroys what it has made; what the others have made is destroyed at the end, unless it
-/// was given away.
+/// A chunk that fails destroys its own results; those of the other chunks are destroyed at the end, unless
+/// given away.
 @safe @usableFromInline
 final class MapResults<Value: Sendable>: Sendable {
-    // Sendable: each chunk has its own part of the memory, and its own mark; who reads all of them does so
-    // after the loop.
+    // Sendable: each chunk has its own part of the memory and its own mark; all are read together only after
+    // the loop.
     @usableFromInline nonisolated(unsafe) let memory: UnsafeMutablePointer<Value>?
     @usableFromInline nonisolated(unsafe) let isFilled: UnsafeMutablePointer<Bool>
     @usableFromInline let chunks: Chunks
     @usableFromInline let ownsMemory: Bool
     @usableFromInline nonisolated(unsafe) var isGivenAway = false
 
-    /// In memory of its own.
+    /// In its own memory.
     @inlinable
     convenience init(for chunks: Chunks) {
         unsafe self.init(in: .allocate(capacity: chunks.elements), for: chunks, ownsMemory: true)
@@ -121,11 +122,11 @@ final class MapResults<Value: Sendable>: Sendable {
         }
     }
 
-    /// The results belong to whoever owns the memory.
+    /// From now on the results belong to the owner of the memory.
     @inlinable
     func giveAway() { unsafe isGivenAway = true }
 
-    /// The results in an array; all of them are there.
+    /// The results in an array; called only once every chunk is filled.
     @inlinable
     func moved() -> [Value] {
         guard let memory = unsafe memory, chunks.elements > 0 else { return [] }  // see `map`
@@ -136,7 +137,7 @@ final class MapResults<Value: Sendable>: Sendable {
         }
     }
 
-    /// Destroys what is in filled chunks, unless it was given away.
+    /// Destroys the results in filled chunks, unless they were given away.
     @inlinable
     func destroy() {
         guard unsafe !isGivenAway, let memory = unsafe memory else { return }

@@ -1,5 +1,5 @@
-// Reduce.swift - one value from many: each chunk into a partial result, then these in the order of the
-// chunks.
+// Reduce.swift - one value from many: each chunk is reduced to a partial result, then these are combined in
+// the order of the chunks.
 
 extension Scheduler {
     /// Combines all elements of a collection, on the workers.
@@ -10,17 +10,16 @@ extension Scheduler {
     ///
     /// Every worker combines runs of adjacent elements, each beginning with `identity`; the partial results
     /// are then combined in the elements' order. So `combine` must be *associative*, but need not be
-    /// commutative. If it is not associative (floating-point addition), the result depends on the chunks, thus
-    /// on the number of workers. When a call throws, calls that have not begun are left out.
+    /// commutative. If it is not associative (floating-point addition), the result depends on the chunks, and
+    /// hence on the number of workers. When a call throws, calls that have not begun are skipped.
     ///
     /// - Parameters:
-    ///   - identity: a neutral element, such as 0 for `+`: it is used once for every chunk and once at the
-    ///     end.
-    ///   - combine: called on many workers at the same time.
+    ///   - identity: a neutral element, such as 0 for `+`; used once for every chunk and once at the end.
+    ///   - combine: called concurrently on many workers.
     /// - Throws: as `forEach(_:_:)`.
     /// - Returns: `identity` for an empty collection.
-    /// - Complexity: O(n) calls, of which the caller makes some 32 per worker; a fixed number of allocations,
-    ///   no lock.
+    /// - Complexity: O(n) calls, some 32 per worker of them on the calling thread; a fixed number of
+    ///   allocations, no lock.
     /// - SeeAlso: `reduce` of rayon, `parallel_reduce` of TBB.
     @available(
         *, noasync,
@@ -45,7 +44,7 @@ extension Scheduler {
     /// ```
     ///
     /// As in the blocking form, `combine` must be associative, but need not be commutative. When the task is
-    /// cancelled, calls that have not begun are left out.
+    /// cancelled, calls that have not begun are skipped.
     ///
     /// - Throws: as `forEach(_:_:)`.
     /// - Returns: `identity` for an empty collection.
@@ -70,19 +69,19 @@ extension Scheduler {
     /// ```
     ///
     /// Every worker updates partial results, each beginning with `identity`, with runs of adjacent elements;
-    /// `combine` then puts the results together, in the elements' order. It must be *associative*, need not be
-    /// commutative, and must agree with `update`: updating with some elements and combining with the result
-    /// of the others is the same as updating with all.
+    /// `combine` then merges the results, in the elements' order. `combine` must be *associative*, need not be
+    /// commutative, and must agree with `update`: updating with some elements and combining with the result of
+    /// the others must equal updating with all.
     ///
     /// - Parameters:
-    ///   - identity: a neutral value, such as an empty dictionary: it is used once for every chunk and once
-    ///     at the end.
-    ///   - update: adds an element to a partial result; called on many workers at the same time.
+    ///   - identity: a neutral value, such as an empty dictionary; used once for every chunk and once at the
+    ///     end.
+    ///   - update: adds an element to a partial result; called concurrently on many workers.
     ///   - combine: adds a later partial result to an earlier one; called on the calling thread.
     /// - Throws: as `forEach(_:_:)`.
     /// - Returns: `identity` for an empty collection.
-    /// - Complexity: O(n) calls of `update`, one of `combine` for each chunk, of which there are some 32 per
-    ///   worker; a fixed number of allocations, no lock.
+    /// - Complexity: O(n) calls of `update`, and one of `combine` per chunk, with some 32 chunks per worker; a
+    ///   fixed number of allocations, no lock.
     /// - SeeAlso: `fold` and `reduce` of rayon.
     @available(
         *, noasync,
@@ -111,7 +110,7 @@ extension Scheduler {
     /// ```
     ///
     /// As in the blocking form, `combine` must be associative, but need not be commutative. When the task is
-    /// cancelled, calls that have not begun are left out.
+    /// cancelled, calls that have not begun are skipped.
     ///
     /// - Throws: as `forEach(_:_:)`.
     /// - Returns: `identity` for an empty collection.
@@ -148,8 +147,8 @@ final class PartialResults<Value: Sendable>: Sendable {
         unsafe values.deallocate()
     }
 
-    /// A loop's work on each chunk. The chunk's value is written once, at the end: neighbours share a cache
-    /// line.
+    /// A loop's work on each chunk. The chunk's value is written once, at the end, because adjacent values
+    /// share a cache line.
     @inlinable
     func fill<Elements: RandomAccessCollection & Sendable>(
         from elements: Elements, beginningWith identity: Value,

@@ -1,19 +1,19 @@
 internal import CScheduler
 
 extension Scheduler {
-    /// Calls a body that may block its thread: on a semaphore, a lock that is held for long, a file, a socket.
+    /// Calls a body that may block its thread: on a semaphore, a lock held for a long time, a file, a socket.
     ///
     /// ```swift
     /// try scheduler.submit { let reply = Scheduler.blocking { connection.receive() } … }
     /// ```
     ///
-    /// While it blocks, another worker takes the place of this one, within some 100 us if operations wait. Bodies that
-    /// block without saying so are replaced as well, within some milliseconds, when the state of their thread shows it.
-    /// On a thread that is no worker the call is only one of `body`.
+    /// While `body` blocks, another worker takes the place of this one, within some 100 us if operations wait. A worker
+    /// whose body blocks without this call is replaced as well, within some milliseconds, when the state of its thread
+    /// shows it. On a thread that is not a worker, the call only calls `body`.
     ///
     /// - Returns: what `body` returns.
     /// - Throws: what `body` throws.
-    /// - Complexity: two compare-exchanges, some 10 ns, where nothing blocks.
+    /// - Complexity: two compare-exchanges, some 10 ns, if nothing blocks.
     /// - SeeAlso: ``Configuration/spareWorkers``, the limit of threads.
     @inlinable
     public static func blocking<Value: ~Copyable, Failure: Error>(
@@ -30,14 +30,14 @@ extension Scheduler {
 
 typealias NestedBody = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
-/// Calls what runs nested in a wait: as a task of its own, which begins and ends here, so that it sees neither the
-/// task-local values nor the cancellation of the code that waits.
+/// Calls a body nested in a wait as a separate task, which begins and ends here, so the body sees neither the
+/// task-local values nor the cancellation of the waiting code.
 func callIsolated(_ body: @escaping NestedBody, _ context: UnsafeMutableRawPointer?) {
     let call = unsafe NestedCall(body: body, context: context)
     Task.immediateDetached { unsafe call.body(call.context) }
 }
 
-// Sendable: it is called before callIsolated returns, on the same thread.
+// Sendable: the body is called before callIsolated returns, on the same thread.
 @safe
 private struct NestedCall: @unchecked Sendable {
     let body: NestedBody

@@ -1,15 +1,15 @@
-// BoundValues.swift - whether a task-local value is bound here: a question that the runtime does not answer in public.
+// BoundValues.swift - whether a task-local value is bound here, which no public interface of the runtime reports.
 //
-// It keeps the bound values in a list: that of a task in the task object, that of a thread outside of tasks in an object
-// whose address is in a word of the thread. No place is written down here. Both are found by an experiment, once, on a
-// thread that nobody else has: a word is the head of the list if it is 0 without a value, the address of an item that
-// names our first key, its type and its value with one, and with two that of an item that does so of the second and leads
-// to the first. (An item that leads from a child task to its parent's is told by its last bits.) Unless
-// exactly one word of each does, nothing is known, and the answer is always that there may be values: then copies are
-// made that nobody needs.
+// The runtime keeps the bound values in a list. A task's list is in the task object; outside of tasks, a thread's list is in
+// an object whose address is in a word of the thread. Neither offset is hard-coded here. Both are found once, by an experiment
+// on a dedicated thread. A word is the head of the list if it is 0 while no value is bound; with one value bound, the address
+// of an item that holds our first key, its type and its value; and with two, the address of an item that holds the second and
+// links to the first. (An item that links a child task's list to its parent's is recognized by its low bits.) Unless exactly
+// one word of the task and one of the thread qualify, nothing is known, and the answer is always that there may be values:
+// then copies are made needlessly.
 //
-// What is read later is read by the thread that writes it, but for the items that child tasks share with their parent:
-// these stay as long as the children do, and the runtime itself follows them for each value.
+// Later reads are made by the thread that writes the list, except for the items that child tasks share with their parent:
+// these outlive the children, and the runtime itself follows them at each lookup.
 
 #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
     internal import CBoundValues
@@ -21,13 +21,13 @@ package enum BoundValues {
     #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
         private static let places: bound_values_places? = Experiment.run()
 
-        /// Whether the experiment has found what it looks for.
+        /// Whether the experiment has found both places.
         package static var areKnown: Bool { places != nil }
 
         /// Whether a task may be running here.
         package static var mayBeInTask: Bool { unsafe swift_task_getCurrent() != nil }
 
-        /// The number of the task that runs here, which no other one has meanwhile; nil: none does.
+        /// The number of the task that runs here, unique while that task lives; nil: no task runs here.
         package static var task: UInt? { unsafe swift_task_getCurrent().map { UInt(bitPattern: $0) } }
 
         /// Whether values may be bound where this is called, in a task or outside of tasks.
@@ -38,24 +38,24 @@ package enum BoundValues {
             return unsafe bound_values_value(bound_values_first(&places)) != nil
         }
 
-        /// Where the values of the running code are, for many questions on its thread.
+        /// Where the values of the running code are, for repeated checks on its thread.
         @safe
         package struct Place {
             private var place: bound_values_here?
 
-            /// That of the code that runs here.
+            /// The place for the code that runs here.
             package init() {
                 guard var places else { return }
                 unsafe place = bound_values_find(&places)
             }
 
-            /// Whether none is bound: false where it is not known. On the same thread.
+            /// Whether no value is bound; false if that is unknown. Only on the same thread.
             package var isEmpty: Bool {
                 mutating get { unsafe place != nil && bound_values_are_none(&place!) }
             }
         }
 
-        /// Whether the keys of all that is bound here, the addresses of `TaskLocal` objects, satisfy `condition`; nil: nothing
+        /// Whether the keys of all values bound here (the addresses of `TaskLocal` objects) satisfy `condition`; nil: nothing
         /// is known.
         package static func allKeysHere(satisfy condition: (UInt) -> Bool) -> Bool? {
             guard var places else { return nil }
@@ -67,7 +67,7 @@ package enum BoundValues {
             return true
         }
 
-        /// Copies of the values that are bound here, but for those of keys that satisfy `condition`; nil: nothing is known.
+        /// Copies of the values bound here, except those whose keys satisfy `condition`; nil: nothing is known.
         package static func copies(butWhere condition: (UInt) -> Bool) -> [any BoundValue]? {
             var keys: [UInt] = []
             var copies: [any BoundValue] = []
@@ -75,7 +75,7 @@ package enum BoundValues {
             var item = unsafe bound_values_value(bound_values_first(&places))
             while let value = unsafe item {
                 let key = unsafe value.pointee.key
-                if !condition(key), !keys.contains(key) {  // else it is hidden by one that is further in
+                if !condition(key), !keys.contains(key) {  // else an inner binding shadows it
                     keys.append(key)
                     unsafe copies.append(copy(of: value))
                 }
@@ -97,16 +97,16 @@ package enum BoundValues {
             return copy(unsafe unsafeBitCast(item.pointee.type, to: (any Sendable.Type).self))
         }
     #else
-        /// Copies of the values that are bound here; nil: nothing is known.
+        /// Copies of the values bound here; nil: nothing is known.
         package static func copies(butWhere condition: (UInt) -> Bool) -> [any BoundValue]? { nil }
 
-        /// Whether the experiment has found what it looks for.
+        /// Whether the experiment has found both places.
         package static var areKnown: Bool { false }
 
         /// Whether a task may be running here.
         package static var mayBeInTask: Bool { true }
 
-        /// The number of the task that runs here, which no other one has meanwhile; nil: none does.
+        /// The number of the task that runs here, unique while that task lives; nil: no task runs here.
         package static var task: UInt? {
             unsafe withUnsafeCurrentTask { unsafe $0.map { unsafe UInt(bitPattern: $0.hashValue) } }
         }
@@ -114,7 +114,7 @@ package enum BoundValues {
         /// Whether values may be bound where this is called, in a task or outside of tasks.
         package static var areHere: Bool { true }
 
-        /// Whether the keys of all that is bound here satisfy `condition`; nil: nothing is known.
+        /// Whether the keys of all values bound here satisfy `condition`; nil: nothing is known.
         package static func allKeysHere(satisfy condition: (UInt) -> Bool) -> Bool? { nil }
 
         /// Where the values of the running code are; nothing is known.
@@ -124,7 +124,7 @@ package enum BoundValues {
         }
     #endif
 
-    /// The address of a key, as the list has it.
+    /// The address of a key, as stored in the list.
     package static func address<Value>(of key: TaskLocal<Value>) -> UInt {
         unsafe UInt(bitPattern: Unmanaged.passUnretained(key).toOpaque())
     }
@@ -149,7 +149,7 @@ private struct Binding<Value: Sendable>: BoundValue {
         @TaskLocal static var second: UInt = 0
 
         private final class Result: Sendable {
-            // Sendable: the thread is joined before it is read.
+            // Sendable: the thread is joined before the result is read.
             nonisolated(unsafe) var places: bound_values_places?
         }
 
@@ -174,13 +174,13 @@ private struct Binding<Value: Sendable>: BoundValue {
         }
 
         private static func find() -> bound_values_places? {
-            // Everything that the runtime and the allocator make at the first use of a thread is there before we look.
+            // Warm up, so whatever the runtime and the allocator create at a thread's first use exists before we look.
             $first.withValue(1) { $second.withValue(2) {} }
             var places = bound_values_places()
             nonisolated(unsafe) var (inTask, isa) = (-1, UInt(0))
             SynchronousTask.detached().run {
                 guard let task = unsafe swift_task_getCurrent() else { return }
-                unsafe isa = task.load(as: UInt.self)  // of the runtime's own memory
+                unsafe isa = task.load(as: UInt.self)  // an address in the runtime's shared object
                 if let probe = unsafe bound_values_probe_task() { unsafe inTask = offset(probe) }
             }
             guard

@@ -1,28 +1,28 @@
 internal import CScheduler
 
 extension Scheduler {
-    /// How a scheduler is made.
+    /// The parameters of a new scheduler.
     public struct Configuration: Hashable, Sendable {
         /// The number of workers, 1 to 256.
         ///
-        /// Nil: `CSCHED_WORKERS` of the environment when it is such a number, else the smaller of the affinity
-        /// mask's CPUs and the quota of the process's control group (v2, then v1), rounded up. When
-        /// `CSCHED_WORKERS` is anything else, a sentence on the standard error says so, once.
+        /// Nil: the environment variable `CSCHED_WORKERS` if it is such a number, else the smaller of the affinity mask's CPU count
+        /// and the quota of the process's control group (v2, then v1), rounded up. If `CSCHED_WORKERS` is anything else, a message
+        /// on standard error reports that, once.
         public var workers: Int?
         /// The prefix of the threads' names; the first 10 bytes are shown.
         public var name: String
         /// How many operations submitted from outside may wait, at least 1; nil: any number.
         public var capacity: Int?
-        /// How a submission from outside goes on when ``capacity`` is reached.
+        /// How a submission from outside is handled when ``capacity`` is reached.
         public var whenFull: CapacityPolicy
-        /// How many threads, beside the workers, may take the place of workers whose operations block, at least 0.
+        /// How many threads, in addition to the workers, may take the place of workers whose operations block, at least 0.
         ///
-        /// A worker that blocks, in a wait, inside ``Scheduler/blocking(_:)``, or unannounced, is replaced by another
-        /// thread while operations wait, so that ``workers`` of them run. When as many are blocked as this allows, what
-        /// waits begins when one of them goes on: never, if all of them wait for that; ``Scheduler/Statistics/exhausted`` counts that, and the first time
-        /// a sentence on the standard error output says so.
+        /// A worker that blocks (in a wait, inside ``Scheduler/blocking(_:)``, or undeclared) is replaced by another thread while
+        /// operations wait, so that ``workers`` of them run. When as many are blocked as this allows, a waiting operation begins
+        /// only when a blocked one continues: never, if all of them depend on a waiting one. ``Scheduler/Statistics/exhausted``
+        /// counts such cases, and the first is reported on standard error.
         public var spareWorkers: Int
-        /// Which task-local values operations see that do not say it themselves.
+        /// Which task-local values an operation sees if its submission specifies no context.
         public var context: Context
 
         /// Creates a configuration; the defaults suit most programs.
@@ -39,9 +39,9 @@ extension Scheduler {
         }
     }
 
-    /// How a submission from outside goes on when as many operations wait as the capacity allows.
+    /// How a submission from outside is handled when as many operations wait as the capacity allows.
     ///
-    /// Submissions of a scheduler's own workers are exempt: they would wait for themselves.
+    /// Submissions by a scheduler's own workers are exempt: they would wait for themselves.
     public enum CapacityPolicy: Hashable, Sendable, CaseIterable {
         /// Block the calling thread until there is room.
         case suspend

@@ -1,23 +1,21 @@
 internal import CompositeOperationsBasics
 internal import Synchronization
 
-// Task-local values are taken along by what the runtime does for every unstructured task: a task is created, with a copy
-// of the caller's values, and its only job is run as the operation. Where no value is bound (BoundValues.swift), no task
-// is made.
+// Task-local values are propagated as the runtime does it for every unstructured task: a task is created with a copy of the
+// caller's values, and its only job runs as the operation. Where no value is bound (BoundValues.swift), no task is created.
 
 extension Scheduler {
     /// Which task-local values an operation sees.
     public enum Context: Hashable, Sendable, CaseIterable {
-        /// None of the submitting code's.
+        /// None of the submitting code's values.
         case empty
-        /// Copies of all that are bound where the operation is submitted, in a task or outside of any, as in
-        /// `Task { }`.
+        /// Copies of all values bound where the operation is submitted, inside or outside of a task, as in `Task { }`.
         case inherited
     }
 
-    /// Submits one operation that sees the task-local values of the submitting code, when asked.
+    /// Submits one operation that sees the task-local values of the submitting code if `context` says so.
     ///
-    /// A trace survives the way to the worker:
+    /// A trace ID reaches the worker:
     ///
     /// ```swift
     /// enum Trace { @TaskLocal static var id: String? }
@@ -31,15 +29,15 @@ extension Scheduler {
     ///   - context: for this operation, in place of ``Configuration/context``.
     ///   - counter: counts the operation until it has returned.
     /// - Throws: as ``submit(_:)-method``.
-    /// - Complexity: as ``submit(_:)-method``; with ``Context/inherited`` some 5 ns more while no value is bound, else a task
-    ///   and two objects more: some 0.5 µs. The first question whether one is bound takes a millisecond.
+    /// - Complexity: as ``submit(_:)-method``; with ``Context/inherited`` some 5 ns more while no value is bound, otherwise a
+    ///   task and two objects more: some 0.5 µs. The first check for bound values takes a millisecond.
     public func submit(
         context: Context, in counter: CompletionCounter? = nil, _ body: @escaping @Sendable () -> Void
     ) throws(SchedulerError) {
         unsafe try submit(Body(context.bound(to: body)), in: counter?.handle)
     }
 
-    // Apart and never inlined, so that a submission without a context pays one comparison.
+    // Separate and never inlined, so a submission without a context pays only one comparison.
     @inline(never)
     func submitInherited(
         _ body: consuming @escaping @Sendable () -> Void, in counter: CompletionCounter?
@@ -47,10 +45,10 @@ extension Scheduler {
         try submit(context: .inherited, in: counter, body)
     }
 
-    /// Submits one operation for every index of a range, in the submitting code's context when asked.
+    /// Submits one operation for every index of a range, in the submitting code's context if `context` says so.
     ///
-    /// With ``Context/inherited``, and where a value is bound, the range is not cut in halves: each worker gets one
-    /// operation, which takes indices in blocks until none is left.
+    /// With ``Context/inherited``, and if a value is bound, the range is not split in halves: each worker gets one operation,
+    /// which takes blocks of indices until none are left.
     ///
     /// - Throws: as ``submit(contentsOf:in:)``; `body` is not called then.
     /// - Complexity: O(workers).
@@ -62,8 +60,8 @@ extension Scheduler {
         try submitBlocks(SharedRange(range, workers: workers, body), in: counter)
     }
 
-    /// Calls `body` once for every index of a range, on the workers, in the caller's context when asked, and
-    /// returns after the last.
+    /// Calls `body` once for every index of a range, on the workers, in the caller's context if `context` says so, and returns
+    /// after the last.
     ///
     /// - Throws: as ``submit(contentsOf:in:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
     ///   short.
@@ -83,8 +81,8 @@ extension Scheduler {
         if !shared.isComplete { throw SchedulerError(.closed) }
     }
 
-    /// Calls `body` once for every index of a range, on the workers, in the caller's context when asked, and
-    /// returns after the last, blocking no thread.
+    /// Calls `body` once for every index of a range, on the workers, in the caller's context if `context` says so, and returns
+    /// after the last, blocking no thread.
     ///
     /// - Throws: as ``submit(contentsOf:in:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
     ///   short.
@@ -112,7 +110,7 @@ extension Scheduler {
 }
 
 extension SerialLane {
-    /// Appends one operation that sees the task-local values of the submitting code, when asked.
+    /// Appends one operation that sees the task-local values of the submitting code if `context` says so.
     ///
     /// - Parameters:
     ///   - context: for this operation, in place of that of ``Scheduler/Configuration/context``.
@@ -125,7 +123,7 @@ extension SerialLane {
         unsafe try submit(Body(context.bound(to: body)), in: counter?.handle)
     }
 
-    // As of a scheduler.
+    // See `Scheduler.submitInherited`.
     @inline(never)
     func submitInherited(
         _ body: consuming @escaping @Sendable () -> Void, in counter: CompletionCounter?
@@ -135,15 +133,14 @@ extension SerialLane {
 }
 
 extension Scheduler {
-    /// A closure that is called at most once, and calls `body` with the values that are bound here, if this scheduler takes
-    /// them along.
+    /// A closure, to be called at most once, that calls `body` with the values bound here, if this scheduler propagates them.
     package func bound(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         context.bound(to: body)
     }
 }
 
 extension Scheduler.Context {
-    /// A closure that is called at most once, and calls `body` in this context of the code that asks now.
+    /// A closure, to be called at most once, that calls `body` in this context of the calling code.
     @inline(__always)
     func bound(to body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         guard isNeeded else { return body }
@@ -151,31 +148,31 @@ extension Scheduler.Context {
         return { task.run(body) }
     }
 
-    /// Whether there may be something to take along from here.
+    /// Whether there may be values here to propagate.
     package var isNeeded: Bool { self == .inherited && BoundValues.areHere }
 }
 
-/// A task whose only job waits to be run, once, as part of whatever runs then; with the values that were bound at its creation.
+/// A task, with the values bound at its creation, whose only job is run once, synchronously, by the code that calls `run`.
 package final class SynchronousTask: Sendable {
     private let receiver: JobReceiver
-    // Sendable: a task is run once or released, and `deinit` comes after both.
+    // Sendable: the task is run at most once, and `deinit` comes after that.
     nonisolated(unsafe) private var hasRun = false
 
     private init(_ receiver: JobReceiver) { self.receiver = receiver }
 
-    /// With copies of the values that are bound here.
+    /// Creates a task with copies of the values bound here.
     package convenience init() {
         let receiver = JobReceiver()
         self.init(receiver)
         Task(executorPreference: receiver) { receiver.callBody() }
     }
 
-    /// Whether the running task is one.
+    /// Whether the running task is a `SynchronousTask`.
     package static var isCurrent: Bool {
         unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor?.asTaskExecutor() is JobReceiver }
     }
 
-    /// Without values.
+    /// A task without values.
     package static func detached() -> SynchronousTask {
         let receiver = JobReceiver()
         Task.detached(executorPreference: receiver) { receiver.callBody() }
@@ -194,9 +191,9 @@ package final class SynchronousTask: Sendable {
 
 /// An executor that keeps the one job it is given.
 private final class JobReceiver: TaskExecutor {
-    // Sendable: written by the creation of the task, before anybody else knows it.
+    // Sendable: written by the creation of the task, before another thread can know of it.
     nonisolated(unsafe) private var job: UnownedJob?
-    // Sendable: used by the thread that runs the task alone.
+    // Sendable: used only by the thread that runs the task.
     nonisolated(unsafe) private var body: (() -> Void)?
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -215,7 +212,7 @@ private final class JobReceiver: TaskExecutor {
     func callBody() { unsafe body?() }
 }
 
-/// A range from which pieces take blocks of indices, each in a context of its own.
+/// A range from which pieces take blocks of indices, each in its own context.
 private final class SharedRange: Sendable {
     let pieces: Int
     private let range: Range<Int>
@@ -224,7 +221,7 @@ private final class SharedRange: Sendable {
     private let taken = Atomic(0)
     private let called = Atomic(0)
 
-    /// - Parameter workers: none when the scheduler is shut down.
+    /// - Parameter workers: 0 when the scheduler is shut down.
     init(_ range: Range<Int>, workers: Int, _ body: @escaping @Sendable (Int) -> Void) {
         let pieces = max(1, workers)
         self.range = range
@@ -233,7 +230,7 @@ private final class SharedRange: Sendable {
         self.body = body
     }
 
-    /// Whether every index was called, once the pieces have ended.
+    /// Whether `body` was called for every index; valid once the pieces have ended.
     var isComplete: Bool { called.load(ordering: .relaxed) == range.count }
 
     func run() {

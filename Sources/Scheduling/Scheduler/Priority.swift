@@ -1,26 +1,27 @@
-// Priority.swift - when an operation begins, among those that wait.
+// Priority.swift - the order in which waiting operations begin.
 
 internal import CScheduler
 
 extension Scheduler {
-    /// When an operation begins, among those that wait for a worker.
+    /// When a waiting operation begins, relative to others.
     ///
-    /// No running operation is interrupted. An operation has the priority with which it was submitted, else that of the
-    /// operation that submits it, else ``default``; a job has that of its task.
+    /// Running operations are not interrupted. An operation has the priority it was submitted with, else that of the
+    /// submitting operation, else ``default``. A job has that of its task.
     public enum Priority: Int, Comparable, Sendable, CaseIterable {
-        /// When nothing else waits. While much does, each worker still gives it one turn in 61.
+        /// When nothing else waits. While other operations wait, each worker still gives this class one turn in 61.
         case background
         /// In turn.
         case `default`
-        /// Next, before any number of others. While many of it wait, the others still get one turn in 30.
+        /// Next, ahead of all other classes. While many operations of this class wait, the others still get one turn in
+        /// 30.
         case high
 
-        /// The class of a task's priority: `.high` and `.userInitiated` and above are high, `.background` is
-        /// background; `.low`, `.utility`, `.medium`, and tasks that say nothing, wait in turn.
+        /// The class of a task's priority: `.high`, `.userInitiated` and above are high, and `.background` is
+        /// background; `.low`, `.utility`, `.medium` and unspecified priorities are default.
         public init(_ priority: TaskPriority) { self = Priority(raw: priority.rawValue) }
 
         init(raw: UInt8) {
-            switch raw {  // every job comes by: no look at the runtime's constants
+            switch raw {  // every job passes here, so no load of the runtime's constants
             case 0, 0x11...0x15: self = .default  // unspecified, low to medium
             case 0x16...: self = .high
             default: self = .background
@@ -48,7 +49,7 @@ extension Scheduler {
         public static func < (left: Priority, right: Priority) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// The priority of the operation or job that the calling worker runs; on every other thread ``Priority/default``.
+    /// The priority of the operation or job that the calling worker runs; on any other thread, ``Priority/default``.
     public static var currentPriority: Priority { Priority(csched_priority_current()) }
 
     /// On a worker ``currentPriority``, elsewhere the class of the calling task's priority.
@@ -58,7 +59,7 @@ extension Scheduler {
         return unsafe withUnsafeCurrentTask { unsafe $0.map { unsafe Priority($0.priority) } ?? .default }
     }
 
-    /// Submits one operation of a priority.
+    /// Submits one operation with a priority.
     ///
     /// ```swift
     /// try scheduler.submit(priority: .high) { answer(request) }
@@ -69,7 +70,7 @@ extension Scheduler {
     ///   - context: for this operation, in place of ``Configuration/context``.
     ///   - counter: counts the operation until it has returned.
     /// - Throws: as ``submit(_:)-method``.
-    /// - Complexity: as ``submit(_:)-method``. A worker finds an operation of another priority than ``Priority/default``
+    /// - Complexity: as ``submit(_:)-method``. A worker finds an operation of a priority other than ``Priority/default``
     ///   in about 0.1 µs.
     public func submit(
         priority: Priority, context: Context? = nil, in counter: CompletionCounter? = nil,
@@ -83,7 +84,7 @@ extension Scheduler {
         }
     }
 
-    /// Submits many operations of a priority with one publication and one wake-up; all or none.
+    /// Submits many operations of one priority, all or none, with one publication and one wake-up.
     ///
     /// - Throws: as ``submit(contentsOf:in:)``.
     /// - Complexity: as ``submit(contentsOf:in:)``.
@@ -96,10 +97,10 @@ extension Scheduler {
 }
 
 extension SerialLane {
-    /// Appends one operation; the lane gets a worker as an operation of this priority does.
+    /// Appends one operation; the lane is scheduled like an operation of this priority.
     ///
-    /// Operations of a lane keep the order of their submission. So a lane is never held back for the background, and one
-    /// operation of high priority makes those before it begin sooner, too.
+    /// A lane's operations keep the order of their submission. Hence ``Scheduler/Priority/background`` counts as
+    /// ``Scheduler/Priority/default`` here, and one operation of high priority makes its predecessors begin sooner, too.
     ///
     /// - Throws: as ``submit(_:)``.
     /// - Complexity: as ``submit(_:)``.

@@ -9,20 +9,20 @@ internal import CScheduler
 /// counter.wait()
 /// ```
 ///
-/// Every accepted operation runs exactly once, or is cancelled by a shutdown, see ``ShutdownPolicy``: then its
-/// closure is released without being called. What was written before a submission is visible to the
-/// operation. There is no order between operations; a ``SerialLane`` has one. All members may be used from
-/// any thread, also inside an operation.
+/// Every accepted operation runs exactly once or is cancelled by a shutdown (see ``ShutdownPolicy``), which releases
+/// its closure without calling it. Writes made before a submission are visible to the operation. Operations are
+/// unordered, except those of a ``SerialLane``. All members may be used from any thread, including inside an
+/// operation.
 ///
-/// A scheduler is drained, and its threads are joined, when the last reference to it goes (soon after, if that
-/// is in an operation);
-/// ``withScheduler(_:_:)-(_,(Scheduler)->R)`` makes that point visible.
+/// When the last reference to a scheduler is released, the scheduler is drained and its threads are joined (soon
+/// afterwards, if the release happens inside an operation). ``withScheduler(_:_:)-(_,(Scheduler)->R)`` makes that
+/// point explicit.
 @safe
 public final class Scheduler: Sendable {
     // Sendable: the C side synchronises every call, and the last use is `deinit`.
     nonisolated(unsafe) let handle: OpaquePointer
 
-    /// Which task-local values operations see that do not say it themselves.
+    /// Which task-local values an operation sees if its submission specifies no context.
     let context: Context
 
     /// Creates a scheduler and starts its workers.
@@ -30,7 +30,7 @@ public final class Scheduler: Sendable {
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/invalidWorkers``,
     ///   ``SchedulerError/Code/invalidCapacity``, ``SchedulerError/Code/invalidSpareWorkers``,
     ///   ``SchedulerError/Code/threadCreationFailed`` or ``SchedulerError/Code/outOfMemory``.
-    /// - Complexity: O(workers), each a thread, and one thread that watches for workers that block.
+    /// - Complexity: O(workers): one thread each, and one more that watches for blocked workers.
     public init(_ configuration: Configuration = Configuration()) throws(SchedulerError) {
         unsafe self.handle = try configuration.createScheduler()
         self.context = configuration.context
@@ -40,7 +40,7 @@ public final class Scheduler: Sendable {
     }
 
     deinit {
-        // An operation's last reference, or a timer's: neither thread waits here.
+        // An operation, or the timer thread, may release the last reference; neither may wait here.
         if unsafe csched_scheduler_current() != nil || csched_timer_is_own_thread() {
             unsafe csched_scheduler_destroy_later(handle)
         } else {
@@ -48,10 +48,9 @@ public final class Scheduler: Sendable {
         }
     }
 
-    /// The scheduler of the process, with one worker for every CPU the process may use. It is never shut
-    /// down.
+    /// The process-wide scheduler, with one worker for every CPU the process may use. It is never shut down.
     ///
-    /// - Precondition: its first use can create threads.
+    /// - Precondition: threads can be created at the first use.
     public static let shared: Scheduler = {
         do {
             return try Scheduler(Configuration(name: "shared"))
@@ -60,7 +59,7 @@ public final class Scheduler: Sendable {
         }
     }()
 
-    /// The scheduler whose worker the calling thread is; nil on every other thread.
+    /// The scheduler that the calling thread is a worker of; nil on any other thread.
     public static var current: Scheduler? {
         guard let current = unsafe csched_scheduler_current(),
             let owner = unsafe csched_scheduler_owner(current)
@@ -73,18 +72,18 @@ public final class Scheduler: Sendable {
     /// Submits one operation.
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/closed``, ``SchedulerError/Code/full`` or
-    ///   ``SchedulerError/Code/outOfMemory``; `body` is released without being called then.
-    /// - Complexity: O(1), lock-free; allocates nothing beside the closure's own context, but a block for
-    ///   every few hundred operations that wait. With ``CapacityPolicy/suspend`` the call may block a thread
-    ///   that is no worker.
+    ///   ``SchedulerError/Code/outOfMemory``; `body` is then released without being called.
+    /// - Complexity: O(1), lock-free; allocates nothing besides the closure's own context, except a block per few
+    ///   hundred waiting operations. With ``CapacityPolicy/suspend`` the call may block a thread that is not a
+    ///   worker.
     public func submit(_ body: consuming @escaping @Sendable () -> Void) throws(SchedulerError) {
         if context == .inherited { return try submitInherited(body, in: nil) }
         unsafe try submit(Body(body), in: nil)
     }
 
-    /// Submits one operation that counts in `counter` until it has returned.
+    /// Submits one operation, counted in `counter` until it has returned.
     ///
-    /// - Throws: as ``submit(_:)-method``; the counter is as before then.
+    /// - Throws: as ``submit(_:)-method``; the counter is then unchanged.
     /// - Complexity: as ``submit(_:)-method``.
     public func submit(in counter: CompletionCounter, _ body: consuming @escaping @Sendable () -> Void)
         throws(SchedulerError)
@@ -103,10 +102,10 @@ public final class Scheduler: Sendable {
         }
     }
 
-    /// Submits many operations with one publication and one wake-up; all or none.
+    /// Submits many operations, all or none, with one publication and one wake-up.
     ///
-    /// - Throws: as ``submit(_:)-method``; none of the bodies is called then. More bodies than the capacity are
-    ///   refused as ``SchedulerError/Code/full`` also when the policy is to suspend.
+    /// - Throws: as ``submit(_:)-method``; none of the bodies is then called. More bodies than the capacity are
+    ///   refused as ``SchedulerError/Code/full`` even if the policy is to suspend.
     /// - Complexity: O(n), lock-free, one temporary array.
     public func submit(
         contentsOf bodies: [@Sendable () -> Void], in counter: CompletionCounter? = nil
@@ -117,7 +116,7 @@ public final class Scheduler: Sendable {
         try submitEach(bodies, in: counter)
     }
 
-    /// As ``submit(contentsOf:in:)``, in whatever context the bodies have.
+    /// As ``submit(contentsOf:in:)``, for bodies that already have their context.
     func submitEach(
         _ bodies: [@Sendable () -> Void], _ priority: Priority? = nil, in counter: CompletionCounter?
     ) throws(SchedulerError) {
@@ -126,7 +125,7 @@ public final class Scheduler: Sendable {
         let operations = unsafe bodies.map { body in unsafe Body(body).operation(in: group) }
         let status = unsafe operations.withUnsafeBufferPointer { buffer in
             guard let first = buffer.baseAddress else {
-                // No operation: only the question whether the scheduler is open.
+                // No operation: only check whether the scheduler is open.
                 var none = unsafe Body({}).operation(in: nil)
                 defer { unsafe none.run(none.context, none.extra, .cancel) }
                 return unsafe csched_submit_bulk_at(handle, &none, 0, priority)
@@ -142,10 +141,10 @@ public final class Scheduler: Sendable {
         }
     }
 
-    /// Lets no further body start until ``resume()``. Calls nest.
+    /// Prevents further bodies from starting until ``resume()``. Calls nest.
     ///
-    /// Bodies that have started go on, what waits is kept, submissions are accepted. After the return, a
-    /// worker that is not counted in ``Statistics/running`` starts nothing.
+    /// Bodies that have started continue, waiting operations stay queued, and submissions are accepted. After the
+    /// return, a worker that is not counted in ``Statistics/running`` starts nothing.
     ///
     /// - Complexity: O(1), wait-free.
     public func suspend() { unsafe csched_scheduler_suspend(handle) }
@@ -153,13 +152,13 @@ public final class Scheduler: Sendable {
     /// Undoes one ``suspend()``.
     ///
     /// - Precondition: an earlier ``suspend()`` matches the call.
-    /// - Complexity: O(workers), one wake-up for each that sleeps.
+    /// - Complexity: O(workers), one wake-up for each sleeping worker.
     public func resume() { unsafe csched_scheduler_resume(handle) }
 
     /// The number of workers.
     public var workers: Int { Int(unsafe csched_scheduler_workers(handle)) }
 
-    /// Changes the number of workers, now or as soon as the bodies of those who leave have returned.
+    /// Changes the number of workers, now or as soon as the bodies of the retiring workers have returned.
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/invalidWorkers``,
     ///   ``SchedulerError/Code/closed``, ``SchedulerError/Code/threadCreationFailed`` or
@@ -171,13 +170,14 @@ public final class Scheduler: Sendable {
         try unsafe csched_scheduler_resize(handle, count).check()
     }
 
-    /// Figures of the scheduler since it was created.
+    /// Counts since the scheduler was created.
     ///
     /// - Complexity: O(workers + submitting threads); takes a mutex, and blocks no operation.
     public var statistics: Statistics { unsafe Statistics(csched_scheduler_statistics(handle)) }
 }
 
-/// The object that a worker finds behind its scheduler: weak, because an operation may run while the scheduler goes.
+/// Leads from the C scheduler to the Swift object. The reference is weak, because an operation may run while the
+/// `Scheduler` is being deallocated.
 final class Owner: Sendable {
     // Sendable: written once, before any operation can be submitted; weak references are safe to read
     // anywhere.

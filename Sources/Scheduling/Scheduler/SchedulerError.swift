@@ -1,4 +1,4 @@
-/// A failure of the scheduler that the caller can do something about.
+/// A failure of the scheduler that the caller can handle.
 public struct SchedulerError: Error, Hashable, Sendable {
     /// The kind of error.
     public enum Code: Hashable, Sendable, CaseIterable {
@@ -15,9 +15,9 @@ public struct SchedulerError: Error, Hashable, Sendable {
         case invalidCapacity
         /// The number of spare workers is not between 0 and 65,536.
         case invalidSpareWorkers
-        /// `CSCHED_WORKERS` in the environment is not a number between 1 and 256. Not thrown any more: a
-        /// sentence on the standard error says so, and the number of CPUs is taken. The case stays for those
-        /// who name it.
+        /// `CSCHED_WORKERS` in the environment is not a number between 1 and 256. No longer thrown: a
+        /// message on standard error reports the value, and the number of CPUs is used. The case remains for
+        /// source compatibility.
         case invalidEnvironment
         /// The system refused a worker thread.
         case threadCreationFailed

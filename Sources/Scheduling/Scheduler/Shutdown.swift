@@ -4,12 +4,12 @@ internal import CompositeOperationsBasics
 extension Scheduler {
     /// How a shutdown treats operations that have not started.
     public enum ShutdownPolicy: Hashable, Sendable {
-        /// Run them, and what running operations still submit.
+        /// Run them, and whatever running operations still submit.
         case drain
-        /// Release their closures without calling them. Jobs of Swift tasks are run all the same: a task must
-        /// end.
+        /// Release their closures without calling them. Jobs of Swift tasks are still run, because a task
+        /// must end.
         case cancelPending
-        /// Run those that start within the time, cancel the rest.
+        /// Run those that start within the time; cancel the rest.
         case deadline(Duration)
 
         var timeout_ns: UInt64 {
@@ -21,9 +21,10 @@ extension Scheduler {
         }
     }
 
-    /// Refuses further submissions from outside, ends what waits as `policy` says, and joins the threads.
+    /// Refuses further submissions from outside, runs or cancels waiting operations as `policy` specifies,
+    /// and joins the threads.
     ///
-    /// Ends every suspension. Bodies that run are waited for in any case. A second call waits for the first.
+    /// Ends every suspension. Running bodies are waited for in any case. A second call waits for the first.
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` on a worker of this
     ///   scheduler.
@@ -37,11 +38,10 @@ extension Scheduler {
         try unsafe csched_scheduler_shutdown(handle, policy.timeout_ns).check()
     }
 
-    /// As the blocking `shutdown(_:)`, on a thread made for the purpose, so that no thread of a pool is
-    /// blocked.
+    /// Like the blocking `shutdown(_:)`, but on a temporary thread, so no pool thread is blocked.
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` in a task that runs on
-    ///   this scheduler (the scheduler is as before then), or ``SchedulerError/Code/threadCreationFailed``.
+    ///   this scheduler (the scheduler is then unchanged), or ``SchedulerError/Code/threadCreationFailed``.
     public func shutdown(_ policy: ShutdownPolicy = .drain) async throws(SchedulerError) {
         demand(self !== Scheduler.shared, "Scheduler.shutdown: the shared scheduler is never shut down")
         if Scheduler.current === self { throw SchedulerError(.wouldDeadlock) }

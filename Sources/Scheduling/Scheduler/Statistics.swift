@@ -1,8 +1,8 @@
 internal import CScheduler
 
 extension Scheduler {
-    /// Counts since the scheduler was created: exact when it is quiescent; while it is busy, each is read at
-    /// a different moment.
+    /// Counts since the scheduler was created. They are exact when the scheduler is quiescent; while it is
+    /// busy, each is read at a different moment.
     public struct Statistics: Hashable, Sendable {
         /// Operations accepted, from outside and from workers.
         public let submitted: Int
@@ -18,19 +18,19 @@ extension Scheduler {
         public let woken: Int
         /// Queues, buffers and snapshots that were retired, to be freed after a grace period.
         public let retired: Int
-        /// Of these, the ones that have been freed.
+        /// Retired objects that have been freed.
         public let reclaimed: Int
         /// Workers inside a body, or about to look for the next one.
         public let running: Int
 
-        /// Workers that blocked, and were replaced by another one.
+        /// Workers that blocked and were replaced by another worker.
         public let replaced: Int
-        /// Times that a spare worker was needed beyond what ``Configuration/spareWorkers`` allows.
+        /// Times a spare worker was needed beyond the number that ``Configuration/spareWorkers`` allows.
         public let exhausted: Int
         /// Worker threads now: in service, blocked, or in reserve for the next worker that blocks.
         public let threads: Int
 
-        /// Operations that were accepted and have not ended.
+        /// Operations accepted that have not ended.
         public var pending: Int { max(0, submitted - executed - cancelled) }
 
         init(_ counts: csched_statistics) {

@@ -1,9 +1,9 @@
 internal import CScheduler
 
 extension csched_status {
-    /// Throws what the C side answered, unless it is OK.
+    /// Throws the error for this status, unless it is OK.
     ///
-    /// Exhaustive on purpose: a status that is added in C does not compile here until it is given a meaning.
+    /// Exhaustive on purpose: a status added in C does not compile here until it is handled.
     @inline(__always)
     func check() throws(SchedulerError) {
         if self == .ok { return }
@@ -28,11 +28,10 @@ extension csched_status {
 }
 
 extension Duration {
-    /// A century. The clocks of the standard library stop the process for what is much longer, and nobody waits for it.
+    /// A century. The standard library's clocks trap on much longer durations, and no caller waits that long.
     package static var longest: Duration { .seconds(100 * 365 * 86_400) }
 
-    /// Whole nanoseconds: zero for what is negative, the longest representable time for what is longer (584
-    /// years).
+    /// Whole nanoseconds: 0 if negative, the longest representable time (584 years) if longer than that.
     var wholeNanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

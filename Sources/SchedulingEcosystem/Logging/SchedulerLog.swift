@@ -1,32 +1,32 @@
-// SchedulerLog.swift - diagnostics, stalls and the problems of dumps, as entries of a logger.
+// SchedulerLog.swift - diagnostics, stalls and the problems of dumps, as log entries.
 
 #if Ecosystem
     public import Logging
     public import Observability
     internal import Runs
 
-    /// Writes to a logger what a program should look at: refused calls and failures that nobody looks at, stalls of schedulers,
-    /// and problems of dumps. Each is a `warning`, with its parts as metadata.
+    /// Writes to a logger what needs attention: refused calls, unobserved failures, stalls of schedulers, and problems of
+    /// dumps. Each entry is a `warning`, with its parts as metadata.
     ///
     /// ```swift
     /// let log = SchedulerLog(Logger(label: "scheduler"))
     /// ```
     ///
-    /// There is one listener to diagnostics in a process: a log takes the place of the one before it, which listens again when
-    /// the log has stopped. It listens until it is stopped, or nobody refers to it any more.
+    /// A process has one listener to diagnostics. A log replaces the previous listener, which listens again once the log has
+    /// stopped. A log listens until it is stopped or its last reference is released.
     public final class SchedulerLog: Sendable {
         private let logger: Logger
         private let listener: RunID
         private let watch: StallWatch?
 
-        /// Begins to write.
+        /// Starts writing.
         ///
         /// - Parameters:
-        ///   - logger: is called on the thread concerned: of stalls, on that of a `StallWatch`.
-        ///   - body: how long a body may run; nil: stalls are not looked for.
+        ///   - logger: called on the thread concerned; for stalls, on that of a `StallWatch`.
+        ///   - body: how long a body may run; nil: stalls are not detected.
         ///   - wait: how long an operation may wait for a worker.
-        ///   - stacks: as of `StallWatch`.
-        /// - Precondition: as of `StallWatch`.
+        ///   - stacks: as for `StallWatch`.
+        /// - Precondition: as for `StallWatch`.
         public init(
             _ logger: Logger, body: Duration? = .seconds(1), wait: Duration = .seconds(1),
             stacks: Bool = false
@@ -40,7 +40,7 @@
 
         deinit { stop() }
 
-        /// Ends it: nothing more is written when this has returned, but for what a thread is about to.
+        /// Stops the log: nothing more is written once this has returned, except what a thread is already about to write.
         public func stop() {
             Diagnostics.stop(listener)
             watch?.stop()

@@ -1,4 +1,4 @@
-// Reading.swift - what the schedulers of the process say at one moment, as values of metrics.
+// Reading.swift - the state of the process's schedulers at one moment, as values of metrics.
 
 #if Ecosystem
     internal import Observability
@@ -8,18 +8,18 @@
         let metric: SchedulerMetric
         let values: [String]
 
-        /// As swift-metrics wants them.
+        /// As swift-metrics expects them.
         var dimensions: [(String, String)] { Array(zip(metric.dimensions, values)) }
     }
 
-    /// Values, added up for schedulers of one name.
+    /// Values, summed over schedulers of the same name.
     struct Reading {
-        /// Of this moment.
+        /// Values of this moment.
         private(set) var gauges: [Series: Int] = [:]
-        /// Since each scheduler was created, by its number.
+        /// Totals since each scheduler was created, by its number.
         private(set) var totals: [Int: [Series: Int]] = [:]
 
-        /// Of all schedulers now.
+        /// Reads all schedulers now.
         static func now() -> Reading {
             var reading = Reading()
             for state in SchedulerState.all() { reading.add(state) }

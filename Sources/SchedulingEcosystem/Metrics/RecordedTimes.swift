@@ -1,9 +1,10 @@
-// RecordedTimes.swift - what the recorder's events say of waits and runs that have ended since the last look.
+// RecordedTimes.swift - times of the waits and runs that have ended since the last reading, from the recorder's events.
 
 #if Ecosystem
     internal import Observability
 
-    /// Times since the last look; none while the recorder is off. Events that its rings have lost meanwhile are missing.
+    /// Times since the last reading; none while the recorder is off. Events that its rings have lost meanwhile are
+    /// missing.
     struct RecordedTimes {
         private var seen_ns = Recorder.now_ns()
 

@@ -1,9 +1,10 @@
-// SchedulerMetric.swift - the table of metrics: each is said here once, and in the article, which a test compares.
+// SchedulerMetric.swift - the table of metrics: each is listed once here, and once in the article; a test compares
+// the two.
 
 #if Ecosystem
     /// A metric that ``SchedulerMetrics`` emits.
     ///
-    /// Schedulers of one name are one: their figures are added.
+    /// Schedulers of the same name count as one: their figures are summed.
     public enum SchedulerMetric: String, CaseIterable, Sendable {
         /// Operations from outside, by priority.
         case submitted = "scheduler_submitted_total"
@@ -11,15 +12,15 @@
         case executed = "scheduler_executed_total"
         /// Operations that a shutdown cancelled.
         case cancelled = "scheduler_cancelled_total"
-        /// Operations that a worker took from another one.
+        /// Operations that a worker took from another worker.
         case stolen = "scheduler_stolen_total"
         /// Times that a worker went to sleep.
         case parked = "scheduler_parked_total"
         /// Wake-ups that were sent.
         case woken = "scheduler_woken_total"
-        /// Workers that blocked, and whose place another one took.
+        /// Workers that blocked and were replaced by another worker.
         case replaced = "scheduler_replaced_total"
-        /// Times that a worker more was needed than the limit allows.
+        /// Times a spare worker was needed beyond the limit.
         case exhausted = "scheduler_exhausted_total"
         /// Operations from outside that wait for a worker, by priority.
         case waiting = "scheduler_waiting"
@@ -27,13 +28,13 @@
         case waitingInWorkers = "scheduler_waiting_in_workers"
         /// Workers, by what they do.
         case workers = "scheduler_workers"
-        /// Whether it is suspended: 1, else 0.
+        /// Whether the scheduler is suspended: 1, else 0.
         case suspended = "scheduler_suspended"
-        /// Whether it takes nothing from outside any more: 1, else 0.
+        /// Whether the scheduler no longer accepts operations from outside: 1, else 0.
         case closing = "scheduler_closing"
-        /// How long operations had waited that have begun; while the recorder is on.
+        /// How long operations waited before they began; only while the recorder is on.
         case wait = "scheduler_wait_seconds"
-        /// How long bodies took; while the recorder is on.
+        /// How long bodies took; only while the recorder is on.
         case run = "scheduler_run_seconds"
 
         /// Kinds of metrics, as in swift-metrics.
@@ -46,7 +47,7 @@
             case timer
         }
 
-        /// Which kind it is.
+        /// The kind of the metric.
         public var kind: Kind {
             switch self {
             case .submitted, .executed, .cancelled, .stolen, .parked, .woken, .replaced, .exhausted: .counter

@@ -1,7 +1,8 @@
-// SchedulerMetrics.swift - reads the schedulers now and then, and sets metrics.
+// SchedulerMetrics.swift - reads the schedulers on request or at intervals, and sets metrics.
 //
-// Collections come one at a time, since figures are compared with those of the last time. The lock holds the last reading; the
-// factory and its handlers, which are a user's, are called outside of it: by whoever has taken `state`, and nobody else meanwhile.
+// One collection runs at a time, since figures are compared with those of the previous collection. The lock guards the last
+// reading. The factory and its handlers, which are user code, are called outside of the lock, only by the thread that has taken
+// `state`.
 
 #if Ecosystem
     public import CoreMetrics
@@ -16,21 +17,21 @@
     /// metrics.collect()  // before each scrape; or as a service of a group, at intervals
     /// ```
     ///
-    /// Operations pay nothing. Times, of waits and runs, are told while the `Recorder` is on. The work of a scheduler between the
-    /// last reading and its end is not told.
+    /// Operations pay nothing. Times of waits and runs are recorded only while the `Recorder` is on. The work of a scheduler
+    /// between the last reading and its end is not reported.
     public final class SchedulerMetrics: Service {
         private let factory: any MetricsFactory
         private let interval: Duration
         private let clock: any Clock<Duration>
-        /// nil: somebody collects.
+        /// nil: a collection is in progress.
         private let state: Guarded<State?>
 
-        /// Creates it; nothing is read yet.
+        /// Creates the metrics; nothing is read yet.
         ///
         /// - Parameters:
         ///   - factory: makes the metrics; nil: `MetricsSystem.factory`, as it is now.
-        ///   - interval: between two readings, where it is run as a service.
-        ///   - clock: that of the interval.
+        ///   - interval: the time between two readings, if run as a service.
+        ///   - clock: the clock that measures the interval.
         /// - Precondition: the interval is positive.
         public init(
             _ factory: (any MetricsFactory)? = nil, interval: Duration = .seconds(10),
@@ -43,9 +44,10 @@
             state = Guarded(State())
         }
 
-        /// Reads all schedulers, and sets the metrics. May be called from any thread; while another call goes on, it does nothing.
+        /// Reads all schedulers, and sets the metrics. May be called from any thread; does nothing while another call is in
+        /// progress.
         ///
-        /// - Returns: whether it has read.
+        /// - Returns: whether this call has read the schedulers.
         /// - Complexity: some 20 µs for each worker; while the recorder is on, O(n log n) in the number of its events.
         @discardableResult
         public func collect() -> Bool {
@@ -56,7 +58,7 @@
             return true
         }
 
-        /// Collects at intervals, and a last time when the group shuts down.
+        /// Collects at intervals, and once more when the group shuts down.
         ///
         /// - Throws: a `CancellationError` when its task is cancelled.
         public func run() async throws {
@@ -72,7 +74,7 @@
     }
 
     extension SchedulerMetrics {
-        /// The last reading, and the metrics that have been made.
+        /// The last reading, and the metrics created so far.
         private struct State: Sendable {
             private var totals: [Int: [Series: Int]] = [:]
             private var times = RecordedTimes()
@@ -84,7 +86,7 @@
                 for (id, series) in reading.totals {
                     for (series, value) in series {
                         let more = value - (totals[id]?[series] ?? 0)
-                        // Also what has not grown: so it is there from the beginning on.
+                        // Also if nothing was added, so the series exists from the beginning.
                         counter(series, factory).increment(by: max(0, more))
                     }
                 }

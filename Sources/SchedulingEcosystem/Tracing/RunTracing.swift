@@ -5,24 +5,25 @@
     internal import Scheduling
     public import Tracing
 
-    /// Spans of what runs: one for each root operation, each run of a command and each durable run, from its start to its end.
+    /// Spans of runs: one for each root operation, each run of a command and each durable run, from its start to its end.
     ///
     /// ```swift
     /// RunTracing.start()  // with InstrumentationSystem.tracer
     /// ```
     ///
-    /// The current span is the parent where a run starts, and in the run its own span is the current one: so what it starts, and
-    /// what it calls elsewhere, belongs to it. A child of a run has no span: its end is an event of the run. While
-    /// tracing is off, a run asks one word about it.
+    /// The parent of a run's span is the span that is current where the run starts. Within the run its own span is current, so
+    /// whatever the run starts, or calls elsewhere, belongs to it. A child of a run has no span: its end is an event of the run.
+    /// While tracing is off, a run checks one word.
     public enum RunTracing {
-        /// Traces what starts from now on, in the whole process.
+        /// Traces runs that start from now on, in the whole process.
         ///
-        /// - Parameter tracer: is called where runs start and end, under no lock; nil: `InstrumentationSystem.tracer`, as it is then.
+        /// - Parameter tracer: called where runs start and end, under no lock; nil: `InstrumentationSystem.tracer`, as it is at
+        ///   this call.
         public static func start(_ tracer: (any Tracer)? = nil) {
             RunTrace.install(SpanMaker(tracer: tracer ?? InstrumentationSystem.tracer))
         }
 
-        /// Traces nothing more that starts. Spans that have begun end with their runs.
+        /// Stops tracing new runs. Open spans end with their runs.
         public static func stop() { RunTrace.install(nil) }
     }
 

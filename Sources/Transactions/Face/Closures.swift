@@ -25,7 +25,7 @@ extension Run {
 }
 
 extension Tree {
-    /// The body of a closure threw. What it did by hand before stays as it is.
+    /// The body of a closure threw: rolls back, unless the body ended the transaction by hand.
     func abandon(_ transaction: Transaction) {
         if isActive(transaction) {
             run.rollback()
@@ -34,7 +34,8 @@ extension Tree {
         }
     }
 
-    /// The body of a closure returned: what is active of it is committed, or rolled back when that fails.
+    /// The body of a closure returned: commits the transaction if it is still active, and rolls it back when
+    /// that fails.
     func close(_ transaction: Transaction) throws {
         if isActive(transaction) {
             do {
@@ -49,7 +50,7 @@ extension Tree {
     }
 }
 
-/// A transaction that is rolled back when its handle goes, unless it was ended.
+/// A transaction that is rolled back when its handle is destroyed, unless it was ended.
 public struct ScopedTransaction: ~Copyable {
     private var context: TransactionContext?
 
@@ -63,7 +64,8 @@ public struct ScopedTransaction: ~Copyable {
 
     /// Validates, then keeps the changes.
     ///
-    /// - Throws: what validation threw, after the transaction was rolled back; or why the call was refused.
+    /// - Throws: the error of validation, after the transaction was rolled back; or the reason the call was
+    ///   refused.
     public consuming func commit() throws {
         guard let context = context.take() else { return }
         do { try context.commitTransaction(transaction) } catch {
@@ -72,7 +74,7 @@ public struct ScopedTransaction: ~Copyable {
         }
     }
 
-    /// Takes the changes back.
+    /// Rolls the changes back.
     public consuming func rollback() {}
 
     deinit {

@@ -1,7 +1,7 @@
-// The promises and requests of a member beyond the protocol that all conform to.
+// The optional promises and requests of a member, beyond the protocol that all members conform to.
 
-/// Hooks that do nothing, for those who ask for them. A class that keeps the default of a hook is not asked any more once that has
-/// been called: a walk of a transaction passes by.
+/// Hooks that do nothing, as opt-in defaults. Once the default of a hook has been called for a class, the walks of a transaction
+/// skip members of that class for this hook.
 public protocol TransactableDefaults: Transactable {}
 
 extension TransactableDefaults {
@@ -15,18 +15,18 @@ extension TransactableDefaults {
     public func onRollback(transaction: Transaction) { MemberType.hasDefault(.rollback, self) }
 }
 
-/// Promises that all mutable state of the member is ``Transacted``, so that savepoints and undo steps need nothing of
-/// it.
+/// Promises that all mutable state of the member is ``Transacted``, so savepoints and undo steps need no cooperation from the
+/// member.
 public protocol LoggedTransactable: Transactable {}
 
-/// A member with state of its own keeping that can go back to savepoints. Its hooks follow the rules of those of a
-/// transaction: those of release the rules of `onCommit`.
+/// A member that keeps state itself and can restore it to a savepoint. Its hooks follow the rules of the hooks of a transaction;
+/// `onRelease` follows those of `onCommit`.
 public protocol SavepointTransactable: Transactable {
-    /// A savepoint is set. Parents are told first.
+    /// A savepoint is set. Called on parents first.
     func onSavepoint(_ savepoint: Savepoint)
-    /// All is as it was at the savepoint, but for what the member itself restores here. Children are told first.
+    /// Everything is as it was at the savepoint, except the state that the member restores here. Called on children first.
     func onRollback(to savepoint: Savepoint)
-    /// The savepoint is no longer needed. Children are told first.
+    /// The savepoint is no longer needed. Called on children first.
     func onRelease(_ savepoint: Savepoint)
 }
 

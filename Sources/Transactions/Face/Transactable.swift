@@ -1,25 +1,25 @@
-// The protocol that the members of a tree conform to, and the calls that each of them gets.
+// The protocol that members of a tree conform to, and the calls that it provides.
 
 /// A member of a tree of objects that change together.
 ///
-/// A member keeps the context that it made at the end of its initialiser. There are no default hooks: one would
-/// hide a hook whose name is misspelt. See ``TransactableDefaults`` to do without them.
+/// A member keeps the context that it creates at the end of its initialiser. There are no default hooks: a default would hide a
+/// hook whose name is misspelt. See ``TransactableDefaults`` to do without them.
 ///
-/// A tree lives in one isolation. Its members are used from there alone; ``CommittedView`` is for others.
+/// A tree lives in one isolation. Its members may be used only from there; other isolations read a ``CommittedView``.
 public protocol Transactable: AnyObject {
-    /// Ties the member into its tree; not asked for before the member has made it.
+    /// Ties the member into its tree. Read only after the member has created it.
     var transactionContext: TransactionContext { get }
-    /// A transaction begins. Parents are told first.
+    /// A transaction begins. Called on parents first.
     ///
-    /// - Throws: what keeps the transaction from beginning; the caller of begin receives it.
+    /// - Throws: an error that keeps the transaction from beginning; the caller of begin receives it.
     func onBegin(transaction: Transaction) throws
-    /// The changes are to be kept. Parents are asked first; a change made here leads to another pass.
+    /// Validates the member before the changes are kept. Called on parents first; a change made here causes another pass.
     ///
-    /// - Throws: why they cannot be kept; the caller of commit receives it.
+    /// - Throws: the reason the changes cannot be kept; the caller of commit receives it.
     func onValidateCommit() throws
-    /// All members are valid, and the changes are kept. Children are told first.
+    /// All members are valid, and the changes are kept. Called on children first.
     func onCommit(transaction: Transaction)
-    /// The changes are taken back; logged state is restored already. Children are told first.
+    /// The changes are rolled back; logged state is already restored. Called on children first.
     func onRollback(transaction: Transaction)
 }
 
@@ -32,37 +32,37 @@ extension Transactable {
 
     /// Begins a transaction of the member's tree, by hand.
     ///
-    /// - Throws: ``TransactionError/anotherTransactionIsActive``, ``TransactionFault/detached``, or what a hook threw,
-    ///   after which the tree is idle again.
-    /// - Complexity: O(members); O(1) where no member has an `onBegin` of its own.
+    /// - Throws: ``TransactionError/anotherTransactionIsActive``, ``TransactionFault/detached``, or the error of a hook, after
+    ///   which the tree is idle again.
+    /// - Complexity: O(members); O(1) where no member implements `onBegin`.
     @discardableResult public func beginTransaction() throws -> Transaction {
         try transactionContext.beginTransaction()
     }
 
     /// Validates all members, then keeps the changes.
     ///
-    /// - Throws: what validation threw, and the transaction is still active; or why the call was refused.
-    /// - Complexity: O(members whose class has the hook, those above them, and the siblings of all these).
+    /// - Throws: the error of validation, and the transaction is still active; or the reason the call was refused.
+    /// - Complexity: O(members whose class has the hook, their ancestors, and the siblings of both).
     public func commitTransaction(_ transaction: Transaction = Transaction.any) throws {
         try transactionContext.commitTransaction(transaction)
     }
 
-    /// Takes the changes back.
+    /// Rolls the changes back.
     ///
-    /// - Throws: why the call was refused; nothing else can fail.
-    /// - Complexity: O(members whose class has the hook, those above them, and the siblings of all these).
+    /// - Throws: the reason the call was refused; nothing else can fail.
+    /// - Complexity: O(members whose class has the hook, their ancestors, and the siblings of both).
     public func rollbackTransaction(_ transaction: Transaction = Transaction.any) throws {
         try transactionContext.rollbackTransaction(transaction)
     }
 
-    /// Runs `body` in a transaction; inside of an active one, as a part of it.
+    /// Runs `body` in a transaction; inside an active one, as a part of it.
     ///
-    /// When `body` or validation throws, all is taken back, and that very error is thrown. A closure that joined does
-    /// nothing of this: what it changed stays if an outer body catches its error. See ``transaction(nesting:_:)``.
+    /// When `body` or validation throws, all changes are rolled back, and that same error is thrown. A closure that joined does
+    /// none of this: its changes stay if an outer body catches its error. See ``transaction(nesting:_:)``.
     ///
-    /// - Throws: what `body` or validation throws; ``TransactionError/anotherTransactionIsActive``, where one is active that it
-    ///   cannot join; ``TransactionFault/detached``, ``TransactionFault/reentrant(_:)``, ``TransactionFault/rolledBackInsideBody``
-    ///   and ``TransactionFault/validationDoesNotSettle``.
+    /// - Throws: the error of `body` or of validation; ``TransactionError/anotherTransactionIsActive``, if the closure cannot join
+    ///   the active one; ``TransactionFault/detached``, ``TransactionFault/reentrant(_:)``,
+    ///   ``TransactionFault/rolledBackInsideBody`` and ``TransactionFault/validationDoesNotSettle``.
     @discardableResult public func transaction<Result>(_ body: () throws -> Result) throws -> Result {
         try transactionContext.perform(.join, body)
     }
@@ -72,7 +72,7 @@ extension Transactable {
         try transactionContext.perform(.join, body)
     }
 
-    /// Runs `body` in a transaction, and says what happens inside of an active one.
+    /// Runs `body` in a transaction; `nesting` is its role inside an active one.
     ///
     /// - Throws: ``TransactionFault/savepointUnsupported`` before anything runs; otherwise as ``transaction(_:)``.
     @discardableResult public func transaction<Result>(
@@ -91,7 +91,7 @@ extension Transactable {
         try transactionContext.perform(nesting, body)
     }
 
-    /// Begins a transaction that is rolled back when its handle goes, unless it was committed.
+    /// Begins a transaction that is rolled back when its handle is destroyed, unless it was committed.
     ///
     /// - Throws: as ``beginTransaction()``.
     public func scopedTransaction() throws -> ScopedTransaction {
@@ -100,10 +100,10 @@ extension Transactable {
     }
 }
 
-/// The role of a closure when a transaction is active already.
+/// The role of a closure when a transaction is already active.
 public enum TransactionNesting: Hashable, Sendable {
     /// A part of it.
     case join
-    /// A part of it that is taken back by itself when its body throws.
+    /// A part of it that is rolled back separately when its body throws.
     case savepoint
 }

@@ -13,17 +13,19 @@ public struct Transaction: Hashable, Sendable {
     /// Never reused; 0 is ``any``.
     let number: UInt64
 
-    /// Stands for the transaction that is active, whichever it is.
+    /// The active transaction, whichever it is.
     public static let any = Transaction(number: 0)
 
-    /// The same for equal descriptors, and different for others, also of other processes; of ``any`` all bits are 0.
+    /// Equal for equal descriptors and different for all others, including those of other processes. For
+    /// ``any`` all bits are 0.
     public var id: UUID {
         if number == 0 { return UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
         func byte(_ word: UInt64, _ index: UInt64) -> UInt8 {
             UInt8(truncatingIfNeeded: word >> (8 * (7 - index)))
         }
         let process = Self.process
-        // Version 8 of RFC 9562: bits of our own. 58 of them are drawn for the process, and 64 are the number.
+        // Version 8 of RFC 9562: custom bits. 58 of them are random and fixed for the process, and 64 are the
+        // number.
         return UUID(
             uuid: (
                 byte(process, 0), byte(process, 1), byte(process, 2), byte(process, 3), byte(process, 4),
@@ -36,7 +38,7 @@ public struct Transaction: Hashable, Sendable {
     private static let process = UInt64.random(in: 0...UInt64.max)
 }
 
-/// Numbers of transactions, savepoints and trees: one sequence, so that of two the later has the greater.
+/// Numbers of transactions, savepoints and trees: one sequence, so the later of two has the greater number.
 enum Serial {
     private static let last = Atomic<UInt64>(0)
     static func next() -> UInt64 { last.add(1, ordering: .relaxed).newValue }

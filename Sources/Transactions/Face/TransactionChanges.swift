@@ -1,4 +1,4 @@
-// The changes of a commit, for its observers, and for code that is to undo it.
+// The changes of a commit, for its observers, and for code that undoes it.
 
 import CompositeOperationsBasics
 
@@ -9,18 +9,19 @@ public struct TransactionChanges {
 
     /// The transaction that was committed.
     public let transaction: Transaction
-    /// Each property once, in the order of first writing; those of members that are gone are left out.
+    /// Each property once, in the order of first writing. Properties of members that no longer exist are left
+    /// out.
     public let changes: [Change]
-    /// Members that were registered during the transaction and take part still.
+    /// Members that were registered during the transaction and still take part.
     public let added: [any Transactable]
-    /// Members that left, with those below them, and were there before the transaction.
+    /// Members that left, with the members below them, and were registered before the transaction.
     public let removed: [any Transactable]
 
     let record: CommitRecord
 
-    /// The undo of the commit, for all trees that it was of; nil if a member with unlogged state took part.
+    /// A step that undoes the commit in all of its trees; nil if a member with unlogged state took part.
     ///
-    /// It keeps the old and new values.
+    /// The step holds the old and new values.
     public func undoStep() -> TransactionUndoStep? { record.isLogged ? TransactionUndoStep(record) : nil }
 }
 
@@ -35,17 +36,18 @@ class PropertyChange {
     let before: UInt64
     let after: UInt64
     init(before: UInt64, after: UInt64) { (self.before, self.after) = (before, after) }
-    /// Which change left the property as it is: a transaction that was kept and not taken back.
+    /// The change that left the property as it is: a transaction that was committed and not undone.
     var lastChange: UInt64 { fatalError("PropertyChange.lastChange: a subclass knows it") }
-    /// Makes the property what it was before or after the commit, in a transaction that takes the commit back, or makes it again.
+    /// Sets the property to its value before or after the commit, in a transaction that undoes or redoes the
+    /// commit.
     func write(_ version: Version) { fatalError("PropertyChange.write: a subclass does it") }
 }
 
-/// The changes of a run, taken before its log goes.
+/// The changes of a run, taken before its log is emptied.
 final class CommitRecord {
     let transaction: Transaction
     let changes: [PropertyChange]
-    /// A member whose parent is another now. Nil is: of no tree.
+    /// A member whose parent has changed. A nil parent means: in no tree.
     typealias Placement = (
         context: TransactionContext, old: TransactionContext?, new: TransactionContext?, tree: Tree
     )
@@ -55,7 +57,7 @@ final class CommitRecord {
     private let instance = Instance(.records)
     private let added: [TransactionContext]
     private let removed: [TransactionContext]
-    /// Members that came and left again: they were never there.
+    /// Members that joined and left again: treated as if they had never been there.
     private let passing: Set<ObjectIdentifier>
 
     init(_ run: Run) {
@@ -81,7 +83,7 @@ final class CommitRecord {
             case .below(let parent, _): old = parent
             }
             let isGone = gone.contains(ObjectIdentifier(context))
-            // Of what left with its parent, the parent's placement says it.
+            // For a member that left with its parent, the parent's placement suffices.
             let new = context.parent === run.limbo ? nil : context.parent
             guard old !== new, old != nil || !isGone, run.takesPart(context), context.owner != nil,
                 let tree = context.tree
@@ -96,22 +98,22 @@ final class CommitRecord {
         self.placements = placements
         var seen: Set<ObjectIdentifier> = []
         changes = run.log.values.compactMap { state in
-            // Saved by a savepoint, too, it is in the log again.
+            // A state that a savepoint saved as well is in the log again.
             guard seen.insert(ObjectIdentifier(state)).inserted else { return nil }
             let passes = state.context.map { passing.contains(ObjectIdentifier($0)) } ?? false
             return passes ? nil : state.change(of: run.transaction)
         }
     }
 
-    /// Whether a member is of no tree, by its own leaving, or with one that came and left again.
+    /// Whether a member is in no tree: it left by itself, or with a parent that joined and left again.
     func isOutside(_ context: TransactionContext) -> Bool {
         context.tree == nil && (context.parent.map(passes) ?? true)
     }
 
-    /// Whether it came and left again.
+    /// Whether the context joined and left again.
     func passes(_ context: TransactionContext) -> Bool { passing.contains(ObjectIdentifier(context)) }
 
-    /// While the run is active: members that left are of the tree still.
+    /// Called while the run is active: members that left still belong to the tree.
     func changes(of tree: Tree) -> TransactionChanges {
         func owners(_ contexts: [TransactionContext]) -> [any Transactable] {
             contexts.compactMap { $0.tree === tree ? $0.owner : nil }

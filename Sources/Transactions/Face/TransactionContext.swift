@@ -4,19 +4,19 @@ import CompositeOperationsBasics
 
 /// Ties an object into a tree of members.
 ///
-/// An owner keeps its context; the context knows its owner weakly, and keeps the contexts above it. So a tree keeps no
-/// owner alive, and a context unregisters when it goes. Contexts are not `Sendable`: they stay in the isolation in which
-/// they were made.
+/// An owner holds its context; the context refers to its owner weakly, and holds the contexts above it. So a tree keeps no owner
+/// alive, and a context unregisters when it is deallocated. Contexts are not `Sendable`: they stay in the isolation in which they
+/// were created.
 public final class TransactionContext {
     private(set) weak var owner: (any Transactable)?
     private let ownerID: ObjectIdentifier?
     unowned(unsafe) let type: MemberType
     var kind: MemberKind { type.kind }
-    /// The hooks of the owner, and those of all from here downwards: I13.
+    /// The owner's hooks, and the union of all hooks from here downwards: I13.
     var hooks: Hooks
     var below: Hooks
 
-    /// Nil for a member that left, and for the place where those are that leave.
+    /// Nil for a member that left, and for the limbo.
     @inline(__always)
     var tree: Tree? {
         get { treeReference?.takeUnretainedValue() }
@@ -26,7 +26,7 @@ public final class TransactionContext {
             former?.release()
         }
     }
-    /// As ``tree``, with a reference; where references need not be counted.
+    /// As ``tree``, but unmanaged: for code that need not retain the tree.
     @exclusivity(unchecked) private(set) var treeReference: Unmanaged<Tree>?
     var parent: TransactionContext?
     unowned(unsafe) var firstChild: TransactionContext?
@@ -34,20 +34,20 @@ public final class TransactionContext {
     unowned(unsafe) var previousSibling: TransactionContext?
     unowned(unsafe) var nextSibling: TransactionContext?
 
-    /// The last transaction that came to it, the last savepoint before that, and what it is in that transaction.
+    /// The last transaction that this context came to, and the last savepoint before that; `part` is its role in that transaction.
     @exclusivity(unchecked) var begunIn: UInt64 = 0
     var begunAfter: UInt64 = 0
-    /// The last pass of validation that came to it: a walk may meet again who moves.
+    /// The last validation pass that visited this member; a member that moves can be reached twice in one walk.
     var visitedIn: UInt64 = 0
-    /// The last savepoint whose walk came to it.
+    /// The last savepoint whose walk visited this member.
     var markedIn: UInt64 = 0
     @exclusivity(unchecked) var part = Part.ended
-    /// Its owner has another one, which is younger.
+    /// The owner has a newer context.
     private(set) var isReplaced = false
     private let instance = Instance(.contexts)
 
     enum Part: UInt8 {
-        /// Came during the transaction, and has yet to begin.
+        /// Joined during the transaction, and has yet to begin.
         case absent
         case beginning, failedToBegin, takesPart, ended
     }
@@ -69,7 +69,7 @@ public final class TransactionContext {
         tree?.count(self)
     }
 
-    /// The place for those that leave.
+    /// A parent for the members that leave during a transaction.
     static func limbo() -> TransactionContext { TransactionContext(owner: nil, tree: nil) }
 
     deinit {
@@ -77,17 +77,17 @@ public final class TransactionContext {
         var above = unlink()
         tree?.forget(self)
         tree = nil
-        // Not left to the references: a chain of 10^6 would need as many frames.
+        // In a loop, because the recursive release of a chain of 10^6 contexts would need as many frames.
         while above != nil, isKnownUniquelyReferenced(&above) {
             let next = above?.unlink()
             above = next
         }
     }
 
-    /// Makes the context of the root of a new tree.
+    /// Creates the context of the root of a new tree.
     ///
-    /// An owner may have several contexts at a time, in one tree or in several, and gets the hooks of each; one that is replaced goes
-    /// when nobody keeps it, its owner and its nodes. ``move(to:)`` takes the nodes along.
+    /// An owner may have several contexts at a time, in one tree or in several, and gets the hooks of each. A context that is
+    /// replaced lives until its owner, its nodes and all others release it. ``move(to:)`` moves the nodes with it.
     ///
     /// - Precondition: a ``LoggedTransactable`` has no other context that is in a tree.
     /// - Complexity: O(1).
@@ -98,19 +98,19 @@ public final class TransactionContext {
         return context
     }
 
-    /// Makes the context of a member below `parent`.
+    /// Creates the context of a member below `parent`.
     ///
-    /// During a transaction the member is begun at once; its `onBegin` must not ask for its context, which it has only
-    /// when this returns. See ``createNode(owner:parent:store:)``. What that hook throws is thrown by the commit.
+    /// During a transaction the member begins at once. Its `onBegin` must not read its context, which it has only after this call
+    /// returns; see ``createNode(owner:parent:store:)``. The commit throws the error of that hook.
     ///
     /// - Precondition: an owner is not its own parent, and no transaction of another task or thread is active; and as for
     ///   ``createRoot(owner:)``.
-    /// - Complexity: O(1), but for the hook.
+    /// - Complexity: O(1), excluding the hook.
     public static func createNode(owner: any Transactable, parent: any Transactable) -> TransactionContext {
         createNode(owner: owner, parent: parent) { _ in }
     }
 
-    /// The same, and `store` is given the context before `onBegin` is called.
+    /// The same, and passes the context to `store` before `onBegin` is called.
     @discardableResult
     public static func createNode(
         owner: any Transactable, parent: any Transactable, store: (TransactionContext) -> Void
@@ -155,7 +155,7 @@ public final class TransactionContext {
         return tree
     }
 
-    /// How commits of the tree go on after a member's validation threw.
+    /// How commits of the tree proceed after a member's validation threw.
     public var validation: ValidationMode {
         get { tree?.validation ?? .failFast }
         set { tree?.validation = newValue }
@@ -165,10 +165,10 @@ public final class TransactionContext {
     public var validationFailures: [ValidationFailure] { tree?.failures ?? [] }
 }
 
-/// How a commit goes on after a member's validation threw.
+/// How a commit proceeds after a member's validation threw.
 public enum ValidationMode: Hashable, Sendable {
     /// The commit ends.
     case failFast
-    /// The other members are asked as well, and ``TransactionContext/validationFailures`` has them all.
+    /// The other members are validated as well, and ``TransactionContext/validationFailures`` lists all failures.
     case collectAll
 }

@@ -1,4 +1,4 @@
-// The errors of this module's calls, apart from errors of hooks and bodies, which arrive as they are.
+// The errors of this module's calls, except those of hooks and bodies, which are rethrown unchanged.
 
 /// Why a call on a transaction was refused. No case is ever added: clients switch over the three.
 public enum TransactionError: Error {
@@ -10,7 +10,7 @@ public enum TransactionError: Error {
     case wrongTransactionDescriptor
 }
 
-/// Why a call was refused, for reasons that the first version of this interface did not tell apart.
+/// Why a call was refused, for reasons that the first version of this interface did not distinguish.
 public enum TransactionFault: Error, Hashable, Sendable {
     /// A hook made a call that would end the transaction, or change the tree, in the middle of this phase.
     case reentrant(TransactionPhase)
@@ -18,7 +18,7 @@ public enum TransactionFault: Error, Hashable, Sendable {
     case detached
     /// The body of a closure rolled its transaction back by hand, and then returned as if it had been kept.
     case rolledBackInsideBody
-    /// A root of a joint transaction cannot be ended by itself.
+    /// One tree of a joint transaction cannot be ended separately.
     case partOfJointTransaction
     /// The transaction was opened by another task's `withTransaction`.
     case ownedByAnotherTask
@@ -28,17 +28,17 @@ public enum TransactionFault: Error, Hashable, Sendable {
     case otherTree
     /// A member can neither log its state nor keep savepoints.
     case savepointUnsupported
-    /// A savepoint was ended before one that another child task had set in it: nobody can say what belongs to which. The whole
-    /// transaction is rolled back in the end.
+    /// A savepoint was ended before one that another child task had set inside it, so their changes cannot be separated. The
+    /// whole transaction is rolled back at its end.
     case savepointsInterleave
     /// Validation changed the model in each of 16 passes.
     case validationDoesNotSettle
-    /// A step cannot be undone or redone: something later changed what it changed.
+    /// A step cannot be undone or redone: a later change affected the same properties or members.
     case outOfOrder
     /// The tree was not free within the time given.
     case timedOut
-    /// To wait would be in vain: the task itself began the active transaction by hand, or those for whom it would wait wait for
-    /// what it has open.
+    /// Waiting could never succeed: the task itself began the active transaction by hand, or the tasks it would wait for are
+    /// waiting for a tree that it has open.
     case deadlock
 }
 

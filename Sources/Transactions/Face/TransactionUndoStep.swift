@@ -1,10 +1,10 @@
-// A commit that can be taken back, and made again.
+// A commit that can be undone and redone.
 
 import CompositeOperationsBasics
 
-/// Takes back what a commit did, and does it again: each a transaction of its own, with validation.
+/// Undoes and redoes a commit, each time in a separate transaction with validation.
 ///
-/// Members that the commit added leave, and those that left are put back; they count as newly registered.
+/// An undo removes members that the commit added, and puts back members that left; these count as newly registered.
 public final class TransactionUndoStep {
     private let record: CommitRecord
     private var isUndone = false
@@ -12,14 +12,14 @@ public final class TransactionUndoStep {
 
     init(_ record: CommitRecord) { self.record = record }
 
-    /// Takes the changes back.
+    /// Undoes the changes.
     ///
-    /// - Throws: ``TransactionFault/outOfOrder`` when they are taken back already, or when something later, that is not taken
-    ///   back itself, changed one of the properties, moved one of the members, or gave it another context; what a transaction
-    ///   of these trees throws, and nothing is changed.
+    /// - Throws: ``TransactionFault/outOfOrder`` if they are already undone, or if a later change that is not itself undone
+    ///   affected one of the properties, moved one of the members, or gave it another context; or the error of a transaction
+    ///   of these trees. Nothing is changed then.
     public func undo() throws { try apply(.old) }
 
-    /// Makes the changes that were taken back.
+    /// Redoes the changes that were undone.
     ///
     /// - Throws: as ``undo()``.
     public func redo() throws { try apply(.new) }
@@ -57,12 +57,13 @@ public final class TransactionUndoStep {
         return Trees(trees.values)
     }
 
-    /// Whether nothing has changed the property since, but for what was taken back.
+    /// Whether nothing has changed the property since, except changes that were undone.
     private func isAsLeft(_ change: PropertyChange) -> Bool {
         change.context?.owner == nil || change.lastChange == (isUndone ? change.before : change.after)
     }
 
-    /// Whether the member is where the commit, or the last undo, put it. One that left with its parent is below it still.
+    /// Whether the member is where the commit, or the last undo, put it. A member that left with its parent is still below
+    /// it.
     private func isAsLeft(_ placement: CommitRecord.Placement) -> Bool {
         guard placement.context.owner != nil else { return true }
         let parent = isUndone ? placement.old : placement.new
@@ -70,13 +71,13 @@ public final class TransactionUndoStep {
         return placement.context.parent === parent
     }
 
-    /// Throws if an object has left its tree: it would be written for good.
+    /// Throws if an object has left its tree: a write to it could not be rolled back.
     private func requireMembers() throws {
         let areThere = record.changes.allSatisfy { $0.context?.owner == nil || $0.context?.tree != nil }
         guard areThere else { throw TransactionFault.outOfOrder }
     }
 
-    /// First all are put where those are that leave: one may belong below another that has yet to find its place.
+    /// First puts all members into the limbo: one may belong below another that is not yet in its place.
     private func place(_ version: PropertyChange.Version, in run: Run) throws {
         var moved = record.placements.filter { $0.context.owner != nil }
         if version == .old { moved.reverse() }
@@ -97,7 +98,7 @@ public final class TransactionUndoStep {
         }
     }
 
-    /// Since it left, an owner may have got a context that is in a tree: of these it has one.
+    /// Since it left, an owner may have got another context that is in a tree, and it may have only one of these.
     private func requireNoOther(_ context: TransactionContext) throws {
         var areAlone = true
         context.forEachBelow { each in

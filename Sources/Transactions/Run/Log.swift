@@ -1,13 +1,14 @@
-// All that a transaction would have to take back: values that were overwritten, places that members had, and members that began late.
+// Everything that a rollback has to undo: overwritten values, former places of members, and members that
+// began late.
 
 import CompositeOperationsBasics
 
 struct Log {
     /// Where a member was before a change.
     enum Place {
-        /// Nowhere: it was registered here, and stays registered.
+        /// Nowhere: it was registered in this transaction, and stays registered.
         case joined
-        /// Below a parent, behind a sibling; or before all.
+        /// Below a parent, after a sibling; or first.
         case below(TransactionContext, after: TransactionContext?)
         /// In no tree.
         case outside
@@ -23,7 +24,7 @@ struct Log {
     private(set) var values: [LoggedState] = []
     private(set) var places: [(context: TransactionContext, place: Place)] = []
 
-    /// Members that began late, and are told nothing of a rollback.
+    /// Members that began late and have no rollback hook.
     private var late: [TransactionContext] = []
 
     var mark: Mark { Mark(values: values.count, places: places.count, late: late.count) }
@@ -46,19 +47,20 @@ struct Log {
         late.count > mark.late ? late.removeLast() : nil
     }
 
-    /// Empties it. Who takes what was in it releases that outside of any access to the log: `deinit` may be anyone's.
+    /// Empties the list. The caller releases the states outside any access to the log: a `deinit` may be a
+    /// user's.
     mutating func takeValues() -> [LoggedState] {
         if values.isEmpty { return [] }
         defer { values = [] }
         return values
     }
 
-    /// Room for the values of the next transaction, which has none so far.
+    /// Keeps the capacity for the next transaction, which has no values so far.
     mutating func keepRoom(of taken: consuming [LoggedState]) {
         if values.capacity < taken.capacity, taken.capacity <= Self.most { values = taken }
     }
 
-    /// So much room stays.
+    /// The largest capacity that is kept.
     private static let most = 1024
 
     mutating func takeMembers() -> (

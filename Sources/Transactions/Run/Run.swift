@@ -1,8 +1,8 @@
-// One transaction on its way: of one tree, or of several that go through each phase together.
+// One active transaction: of one tree, or of several trees that go through each phase together.
 //
 //   I4  `phase` is `.body` exactly while no hook runs.
-//   I5  a member's hooks are called only through `beginMember` and `end`, which see to it that each comes once.
-//   I6  nothing here is read or written but by who opened the gates of all trees of the run.
+//   I5  a member's hooks are called only through `beginMember` and `end`, which call each hook once.
+//   I6  only the code that opened the gates of all trees of the run reads or writes anything here.
 
 import CompositeOperationsBasics
 
@@ -10,32 +10,32 @@ final class Run {
     @exclusivity(unchecked) private(set) var transaction = Transaction.any
     @exclusivity(unchecked) var phase = TransactionPhase.body
     private unowned(unsafe) var first: Tree?
-    /// The other trees of a joint transaction; the first has the run.
+    /// The other trees of a joint transaction; the first tree owns the run.
     private var others: [Tree] = []
     private(set) var isJoint = false
 
-    /// The changes that a rollback takes back, in order.
+    /// The changes that a rollback undoes, in order.
     @exclusivity(unchecked) var log = Log()
-    /// Where those are that left, until the end.
+    /// The parent of members that left, until the end of the transaction.
     let limbo = TransactionContext.limbo()
-    /// Walks that are under way, for members that leave and move.
+    /// The walks in progress; adjusted when members leave and move.
     var cursors: [Cursor] = []
 
-    /// The innermost savepoint that is open, and the last that was set; the transaction itself counts as one.
+    /// The innermost open savepoint, and the last that was set; the transaction itself counts as one.
     @exclusivity(unchecked) var scope: UInt64 = 0
     var lastScope: UInt64 = 0
-    /// Grows with everything that a validation might have to see.
+    /// Grows with every change that a validation might have to see.
     @exclusivity(unchecked) var changes: UInt64 = 0
     /// Grows when members move: a walk may have missed them.
     var moves: UInt64 = 0
     /// The error of a late member's hook.
     var doom: (any Error)?
-    /// I14: no member was to be told when the transaction began. So all have begun at once, and none has a mark.
+    /// I14: no member had an `onBegin` when the transaction began. So all have begun, and none has a mark.
     @exclusivity(unchecked) private var isUnmarked = false
     /// See I8.
     var isTangled = false
-    /// At an end objects are let go, whose `deinit` may be anyone's, and write. After a commit that stays, and in a rollback it is
-    /// taken back with the rest.
+    /// The end of a transaction releases objects whose `deinit` may be a user's, and may write. In a commit such a write stays; in
+    /// a rollback it is undone with the rest.
     @exclusivity(unchecked) private(set) var isReleasing = false
     private let instance = Instance(.runs)
 
@@ -55,7 +55,7 @@ final class Run {
             ? context.part == .takesPart : isUnmarked && context.treeReference != nil
     }
 
-    /// Whether the context came to the transaction after the savepoint was set.
+    /// Whether the context joined the transaction after the savepoint was set.
     func began(_ context: TransactionContext, since scope: UInt64) -> Bool {
         context.begunIn == transaction.number && context.begunAfter >= scope
     }
@@ -64,7 +64,7 @@ final class Run {
         context.begunIn == transaction.number && isActive && context.part == .ended
     }
 
-    /// Whether those below it may begin: a member that a savepoint ended is as any other parent to them.
+    /// Whether the members below it may begin: to them, a member that was ended by a savepoint is a parent like any other.
     private func hasBegun(_ context: TransactionContext) -> Bool {
         takesPart(context) || hasEnded(context)
     }
@@ -76,14 +76,14 @@ final class Run {
         return try body()
     }
 
-    /// Of what may be done while members begin and validate, and not while they end.
+    /// Called by operations that are allowed while members begin and validate, but not while they end.
     func requireChangeable() throws {
         if phase == .commit || phase == .rollback { throw TransactionFault.reentrant(phase) }
     }
 
     // MARK: Begin
 
-    /// The gates of all trees are open for the transaction.
+    /// Called when the gates of all trees are open for the transaction.
     func begin(_ transaction: Transaction, of trees: Trees) throws {
         self.transaction = transaction
         first = trees.first
@@ -118,7 +118,7 @@ final class Run {
         context.begunAfter = scope
     }
 
-    /// Each once, however walks overlap; a member whose parent is not that far has its turn after the parent.
+    /// Begins each member once, even when walks overlap. A member whose parent has not begun has its turn after the parent.
     private func beginMember(_ context: TransactionContext) throws {
         let isMarked = context.begunIn == transaction.number
         guard isMarked ? context.part == .absent : !isUnmarked else { return }
@@ -131,7 +131,7 @@ final class Run {
                 throw error
             }
         }
-        // Only now: what the hook created below it is begun in its turn, without recursion.
+        // Only now: members that the hook created below this one begin in their turn, without recursion.
         context.part = .takesPart
         if isMarked, !context.hooks.contains(.rollback) { log.began(context) }
     }
@@ -144,14 +144,14 @@ final class Run {
         beginLate(context)
     }
 
-    /// Marks a context that was not there when the transaction began.
+    /// Marks a context that was not in the tree when the transaction began.
     func came(_ context: TransactionContext) {
         guard isActive else { return }
         mark(context, after: lastScope)
         context.part = .absent
     }
 
-    /// At once, unless the parent has yet to begin.
+    /// Begins a member at once, unless its parent has yet to begin.
     func beginLate(_ context: TransactionContext) {
         guard let parent = context.parent, hasBegun(parent) else { return }
         let seen = moves
@@ -166,9 +166,9 @@ final class Run {
         }
     }
 
-    /// `visit` may change the tree.
+    /// Visits members from `top` downwards, parents first. `visit` may change the tree.
     ///
-    /// - Parameter hooks: it comes only to those that have any of them, and to those above; nil: to all.
+    /// - Parameter hooks: visits only members that have any of these hooks, and their ancestors; nil: all members.
     func forEachParentsFirst(
         from top: TransactionContext, with hooks: Hooks? = nil,
         _ visit: (TransactionContext) throws -> Void
@@ -187,7 +187,7 @@ final class Run {
 
     // MARK: Commit
 
-    /// Validates, then keeps. When it throws, the transaction is active as before.
+    /// Validates, then keeps the changes. When validation throws, the transaction is active as before.
     func commit() throws {
         try forEachTree { try $0.requireRoot() }
         try during(.validate) { try validate() }
@@ -304,7 +304,7 @@ final class Run {
         if let owner = context.owner { tell(owner) }
     }
 
-    /// The tree is idle before anyone is told, and all are told before anyone who waits is woken.
+    /// The trees are idle before observers are notified, and all observers are notified before a waiter is woken.
     private func clear(publish: (Tree) -> Void, post: (Tree) -> Void) {
         detachDeparted()
         releasing {
@@ -328,7 +328,8 @@ final class Run {
         forEach { $0.line.wakeFirst() }
     }
 
-    /// All trees are claimed before the first observer is told: what that ends follows, in the others, too.
+    /// Claims all trees before notifying the first observer. So events of transactions that an observer ends follow later, in the
+    /// other trees too.
     private func tell(_ first: Tree, _ others: [Tree]) {
         let isFirst = first.observers.claim()
         let claimed = others.filter { $0.observers.claim() }
@@ -338,7 +339,7 @@ final class Run {
 
     private func detachDeparted() {
         while let top = limbo.firstChild {
-            // The log has it still.
+            // The log still holds the context.
             top.unlink()
             top.detach()
         }

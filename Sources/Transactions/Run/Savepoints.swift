@@ -1,7 +1,7 @@
-// Marks in a transaction to which a part of it goes back.
+// Marks in a transaction to which it can be partially rolled back.
 //
-//   I8  savepoints end in the reverse order of their setting; when one does not (two child tasks have set one each), nobody can say
-//       what belongs to which: the run is tangled, no savepoint of it ends any more, and it is rolled back as a whole.
+//   I8  savepoints end in the reverse order of their setting; when one does not (two child tasks have set one each), their changes
+//       cannot be separated: the run is tangled, no savepoint of it ends any more, and the run is rolled back as a whole.
 
 import CompositeOperationsBasics
 
@@ -13,7 +13,7 @@ extension Run {
         fileprivate let outer: UInt64
         fileprivate let doom: (any Error)?
         fileprivate let changes: UInt64
-        /// No closure around it will ask how the transaction ended.
+        /// No enclosing closure will check how the transaction ended.
         fileprivate let isOutermost: Bool
     }
 
@@ -51,7 +51,8 @@ extension Run {
 
     func hasUnlogged(_ tree: Tree) -> Bool { hasMember(of: tree) { !$0.contains(.logged) } }
 
-    /// The counts of a tree say how many there might be; they are not told when an owner goes whose context others need.
+    /// The counts of a tree are upper bounds: they do not change when an owner is deallocated whose context is still needed by the
+    /// members below it.
     private func hasMember(of tree: Tree, _ matches: (MemberKind) -> Bool) -> Bool {
         var hasOne = false
         func look(_ context: TransactionContext) {
@@ -68,7 +69,7 @@ extension Run {
         return want
     }
 
-    /// Of a member that had begun when the savepoint was set.
+    /// The hooks of a member that had begun when the savepoint was set.
     private func hooks(of context: TransactionContext, since mark: SavepointMark)
         -> (any SavepointTransactable)?
     {
@@ -117,7 +118,7 @@ extension Run {
         }
     }
 
-    /// Takes back what was done since; members that have begun since take no further part.
+    /// Undoes all changes since the mark; members that have begun since then take no further part.
     func rollback(to mark: SavepointMark, in tree: Tree) {
         switch end(mark) {
         case .closes: break
@@ -129,7 +130,7 @@ extension Run {
         doom = mark.doom
         during(.rollback) {
             takeBack(to: mark.log)
-            // For a validation that tried something.
+            // A validation that tried something out needs no further pass.
             changes = mark.changes
             forEachMember(with: [.rollback, .savepoints]) { context in
                 if takesPart(context), began(context, since: mark.scope) {

@@ -1,11 +1,11 @@
-// A lock around a few words, for what threads share though a tree has one isolation: its observers, owners' contexts, and
+// A lock for the few fields that threads share although a tree has one isolation: its observers, owners' contexts, and
 // what is known of classes.
 
 import Glibc
 
 /// Not `Mutex`, which ThreadSanitizer does not see into.
 final class Lock: @unchecked Sendable {
-    // Unchecked: it is what others are safe by.
+    // Unchecked: a mutex may be used by any thread.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
     init() { pthread_mutex_init(mutex, nil) }
@@ -15,7 +15,7 @@ final class Lock: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Calls `body`, which is ours, and releases nothing of anyone's.
+    /// Calls `body`, which runs no user code and releases no user objects.
     func locked<Result>(_ body: () -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -23,7 +23,7 @@ final class Lock: @unchecked Sendable {
     }
 }
 
-/// A table by objects, which all threads use.
+/// A table keyed by objects, shared by all threads.
 final class LockedTable<Value>: @unchecked Sendable {
     // Unchecked: `values` is used under `lock` alone.
     private let lock = Lock()

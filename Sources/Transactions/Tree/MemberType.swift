@@ -1,18 +1,19 @@
-// The classes of members: what each has promised, and which hooks it has.
+// The classes of members: the promises and the hooks of each.
 //
-//   I12  a hook is of `hooks` until the default of it has been called for that class. That a class has the default is so for good: what
-//        a class conforms to is not changed by its subclasses.
-//   I13  `below` of a context has the hooks of the context and of all below it, and may have more.
+//   I12  a hook is in `hooks` until its default has been called for that class. A class that has the default has it for good: its
+//        subclasses do not change its conformance.
+//   I13  `below` of a context contains the hooks of the context and of all below it, and may contain more.
 //
-// So a transaction goes only where hooks are, as soon as each default of a class has been called once. A tree that was built before
-// looks at its members again when more is known (`Tree.learn`).
+// So a transaction visits only members with hooks, once each default of their classes has been called. A tree that was built before
+// that checks its members again when more is known (`Tree.learn`).
 //
-//   P2  a hook goes, then the count grows <-> the count is read, then hooks. A tree that reads an old value calls a default once more.
+//   P2  a hook is cleared, then the count is incremented <-> the count is read, then the hooks. A tree that reads an old value calls a
+//       default once more.
 
 import CompositeOperationsBasics
 import Synchronization
 
-/// The calls that a member may want.
+/// The hooks that a member may have.
 struct Hooks: OptionSet {
     let rawValue: UInt8
     static let begin = Hooks(rawValue: 1)
@@ -23,7 +24,7 @@ struct Hooks: OptionSet {
     static let all: Hooks = [.begin, .validate, .commit, .rollback]
 }
 
-/// The promises of a member, read off its type once.
+/// The promises of a member, determined once from its type.
 struct MemberKind: OptionSet {
     let rawValue: UInt8
     static let logged = MemberKind(rawValue: 1)
@@ -37,7 +38,7 @@ struct MemberKind: OptionSet {
     }
 }
 
-/// An entry for each class; they stay.
+/// The entry of a class; never deallocated.
 final class MemberType: Sendable {
     let kind: MemberKind
     private let known: Atomic<UInt8>
@@ -50,11 +51,11 @@ final class MemberType: Sendable {
 
     var hooks: Hooks { Hooks(rawValue: known.load(ordering: .relaxed)) }
 
-    /// Of a context that has no owner.
+    /// The type of a context without an owner.
     static let ofNobody = MemberType([])
 
     private static let table = LockedTable<MemberType>()
-    /// Grows whenever a default was called for the first time.
+    /// Grows whenever a default is called for the first time.
     private static let learned = Atomic<Int>(0)
 
     static var knowledge: Int { learned.load(ordering: .acquiring) }
@@ -78,7 +79,7 @@ final class MemberType: Sendable {
 }
 
 extension Tree {
-    /// As ``MemberType/of(_:)``; most members are of the class of the one before.
+    /// As ``MemberType/of(_:)``; most members have the class of the previous one.
     func type(of owner: any Transactable) -> MemberType {
         let id = ObjectIdentifier(Swift.type(of: owner as AnyObject))
         if let last = lastType, last.id == id { return last.type }
@@ -87,9 +88,9 @@ extension Tree {
         return type
     }
 
-    /// Looks at all members again, if more is known of any class than when it did so last, or many that had hooks have gone since.
+    /// Checks all members again if more is known of any class than at the last check, or if many members with hooks have gone since.
     ///
-    /// - Complexity: O(members) once for each default of a class, and O(1) for each that goes.
+    /// - Complexity: O(members) once for each default of a class, and O(1) for each member that goes.
     func learn() {
         let now = MemberType.knowledge
         if knowledge == now, departed <= members { return }
@@ -99,7 +100,7 @@ extension Tree {
 }
 
 extension TransactionContext {
-    /// Of it and all below it.
+    /// Updates `hooks` and `below` of this context and all below it.
     func learn() {
         forEachBelow { context in
             context.hooks = context.type.hooks
@@ -108,7 +109,7 @@ extension TransactionContext {
         forEachBelow { $0.parent?.raise($0.below) }
     }
 
-    /// Tells those above that there are hooks below. A context is told of each once: so n members cost O(n) in all.
+    /// Adds hooks to `below` of this context and its ancestors. A context gets each hook once, so n members cost O(n) in all.
     func raise(_ hooks: Hooks) {
         var above: TransactionContext? = self
         while let context = above, !context.below.isSuperset(of: hooks) {

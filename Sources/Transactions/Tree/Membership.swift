@@ -1,4 +1,4 @@
-// Members that leave their tree, move within it, or to another one.
+// Members that leave their tree, move within it, or move to another one.
 
 import CompositeOperationsBasics
 
@@ -6,13 +6,13 @@ extension TransactionContext {
     /// Whether the member has left its tree for good.
     public var isDetached: Bool { tree == nil }
 
-    /// Takes the member out of its tree, with all below it.
+    /// Removes the member from its tree, with all below it.
     ///
     /// During a transaction it is no longer validated, and gets its `onCommit` after the others; a rollback puts it back
-    /// where it was. Without one it leaves at once.
+    /// where it was. Outside a transaction it leaves at once.
     ///
-    /// - Throws: ``TransactionFault/detached`` when it has left already, ``TransactionFault/reentrant(_:)`` from a hook of
-    ///   an end, ``TransactionFault/ownedByAnotherTask``.
+    /// - Throws: ``TransactionFault/detached`` when it has already left, ``TransactionFault/reentrant(_:)`` from a hook of
+    ///   a commit or rollback, ``TransactionFault/ownedByAnotherTask``.
     /// - Precondition: the member is not the root.
     /// - Complexity: O(members below it).
     public func leave() throws {
@@ -29,10 +29,10 @@ extension TransactionContext {
 
     /// Moves the member, with all below it, under another parent; it counts as newly registered there.
     ///
-    /// A rollback puts it back where it was. To another tree it can move while neither is active.
+    /// A rollback puts it back where it was. It can move to another tree only while neither is active.
     ///
-    /// - Throws: ``TransactionFault/cycle`` for itself and what is below it, ``TransactionFault/otherTree`` when one of two
-    ///   trees is active or the member is a root, and as ``leave()``.
+    /// - Throws: ``TransactionFault/cycle`` if the parent is the member itself or below it, ``TransactionFault/otherTree``
+    ///   if one of two trees is active or the member is a root; otherwise as ``leave()``.
     /// - Complexity: O(members below it).
     public func move(to parent: any Transactable) throws {
         let tree = try attachedTree()
@@ -54,12 +54,12 @@ extension TransactionContext {
         } else {
             try tree.requireChangeable()
             tree.run.place(self, below: above)
-            // While members begin, that walk sees to those that it has not come to.
+            // While members begin, the walk in progress begins the members that it has not come to.
             if tree.run.phase != .begin { tree.run.beginLate(self) }
         }
     }
 
-    /// From here on the member and all below it are of no tree.
+    /// Afterwards the member and all below it belong to no tree.
     func detach() {
         forEachBelow { context in
             context.tree?.forget(context)
@@ -85,7 +85,7 @@ extension Tree {
 }
 
 extension Run {
-    /// Moves a member to the end of a parent's children, so that a rollback can take it back.
+    /// Moves a member to the end of a parent's children, and logs its former place for a rollback.
     func place(_ context: TransactionContext, below parent: TransactionContext) {
         let place = context.parent.map { Log.Place.below($0, after: context.previousSibling) } ?? .outside
         log.placed(context, from: place)

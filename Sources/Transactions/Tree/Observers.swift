@@ -1,12 +1,12 @@
 // The observers of a tree's commits and rollbacks.
 //
-//   I12  they are told when the tree is free again, so another thread may be at the next transaction, and tell of that: the
-//        events and the observers are under a lock. Bodies are called, and released, outside of it.
+//   I12  observers are notified when the tree is free again, so another thread may be running the next transaction and
+//        posting its events: a lock guards the events and the observers. Bodies are called and released outside the lock.
 
 @_spi(Faces) import CompositeOperationsBasics
 import Synchronization
 
-/// Ends what it stands for when it goes, or is cancelled.
+/// The registration of an observer; it ends when the subscription is deallocated or cancelled.
 public final class TransactionSubscription {
     private let observer: Observers.Observer
 
@@ -14,7 +14,7 @@ public final class TransactionSubscription {
 
     deinit { cancel() }
 
-    /// From now on nothing is told.
+    /// Ends the registration: the observer is no longer notified.
     public func cancel() { observer.cancel() }
 }
 
@@ -25,7 +25,7 @@ final class Observers {
     }
 
     final class Observer {
-        /// Without a type a closure would be wrapped in another at each call.
+        /// A struct, because a bare closure would be wrapped in another closure at each call.
         struct Body {
             let call: (Event) -> Void
         }
@@ -42,7 +42,7 @@ final class Observers {
             self.body = Body(call: body)
         }
 
-        /// Under the lock.
+        /// Read under the lock.
         var isCancelled: Bool { body == nil }
 
         func tell(_ event: Event) {
@@ -51,7 +51,7 @@ final class Observers {
         }
 
         func cancel() {
-            // Released outside of the lock: `deinit` of what it captured may cancel, too.
+            // Released outside the lock: the `deinit` of a captured object may cancel, too.
             let gone = lock.locked {
                 defer { body = nil }
                 return body
@@ -63,7 +63,8 @@ final class Observers {
     private let lock = Lock()
     private var observers: [Observer] = []
     private var pending = Notices<Event>()
-    /// There has been one: a word to look at for trees without. Whoever has the gate sees what came before it was free.
+    /// Set once there was an observer: a tree without observers reads only this word. The holder of the gate sees every
+    /// registration from before the gate was free.
     private let areThere = Atomic(false)
 
     var wantCommits: Bool {
@@ -81,19 +82,19 @@ final class Observers {
         return TransactionSubscription(observer)
     }
 
-    /// Has an event told by the next ``deliver()``, or by the one that is under way.
+    /// Queues an event for the next ``deliver()``, or for the one in progress.
     func post(_ event: Event) {
         guard areThere.load(ordering: .acquiring) else { return }
         lock.locked { if !observers.isEmpty { pending.append(event) } }
     }
 
-    /// Whether the caller is to deliver, and nobody else meanwhile.
+    /// Whether the caller must deliver; no other caller delivers meanwhile.
     func claim() -> Bool { areThere.load(ordering: .acquiring) && lock.locked { pending.claim() } }
 
-    /// In order of registration; what is to be told of a transaction that an observer ends follows after the others have
-    /// been told of this one. For who has a ``claim()``.
+    /// Notifies the observers in order of registration. When an observer ends a transaction, that event follows after all
+    /// observers have been notified of the current one. Only for a caller with a ``claim()``.
     func deliver() {
-        // Taken out first: what goes with an event is anyone's, and its `deinit` may end a transaction.
+        // Dequeued first: releasing an event may run a user's `deinit`, which may end a transaction.
         while let (event, observers) = next() {
             let isCommit = if case .committed = event { true } else { false }
             for observer in observers where observer.wantsCommits == isCommit { observer.tell(event) }
@@ -106,8 +107,8 @@ final class Observers {
 }
 
 extension TransactionContext {
-    /// Calls `body` after each commit of the tree, in order of registration, when the tree is idle again. It may begin
-    /// transactions; what they tell follows.
+    /// Calls `body` after each commit of the tree, in order of registration, when the tree is idle again. `body` may begin
+    /// transactions; their notifications follow.
     ///
     /// - Precondition: the member has not left its tree.
     public func didCommit(_ body: @escaping (TransactionChanges) -> Void) -> TransactionSubscription {
@@ -116,7 +117,7 @@ extension TransactionContext {
         }
     }
 
-    /// Calls `body` after each rollback of the tree, also that of a begin that failed; as ``didCommit(_:)``.
+    /// Calls `body` after each rollback of the tree, including that of a failed begin; otherwise as ``didCommit(_:)``.
     ///
     /// - Precondition: the member has not left its tree.
     public func didRollback(_ body: @escaping (Transaction) -> Void) -> TransactionSubscription {

@@ -1,10 +1,10 @@
 // The links of a tree: each context has its parent, and those of its children that exist, in order of registration.
 //
 //   I1  a context is in the list of its parent, and in no other; without a parent, in none.
-//   I2  a context that goes takes itself out: no list has a link to what is gone.
+//   I2  a context unlinks itself when it is deallocated: no list has a dangling link.
 
 extension TransactionContext {
-    /// Puts a context without a parent behind a child of this one; without `previous`, before all.
+    /// Inserts a context without a parent after a child of this one; without `previous`, before all children.
     func insert(_ child: TransactionContext, after previous: TransactionContext?) {
         let following = previous == nil ? firstChild : previous!.nextSibling
         child.parent = self
@@ -15,7 +15,7 @@ extension TransactionContext {
         raise(child.below)
     }
 
-    /// Takes it out of its parent's list, and returns the parent.
+    /// Removes the context from its parent's list, and returns the parent.
     @discardableResult func unlink() -> TransactionContext? {
         guard let parent else { return nil }
         if let previousSibling {
@@ -34,7 +34,7 @@ extension TransactionContext {
         return parent
     }
 
-    /// Its first child with any of the hooks, or above one with them; so for the next sibling.
+    /// The first child that has any of the hooks, or has a descendant with one; `nextSibling(with:)` likewise.
     func firstChild(with hooks: Hooks?) -> TransactionContext? {
         TransactionContext.first(firstChild, with: hooks)
     }
@@ -50,14 +50,14 @@ extension TransactionContext {
         return node
     }
 
-    /// The first below it, or itself, in the order that has children first.
+    /// The first node in children-first order: a node below this one, or this one.
     private func firstLeaf(with hooks: Hooks) -> TransactionContext {
         var node = self
         while let child = node.firstChild(with: hooks) { node = child }
         return node
     }
 
-    /// The next behind it and all below it, as long as that is below `top`.
+    /// The next node after this one and all below it, if that node is below `top`.
     func following(below top: TransactionContext, with hooks: Hooks? = nil) -> TransactionContext? {
         var node = self
         while node !== top {
@@ -68,7 +68,7 @@ extension TransactionContext {
         return nil
     }
 
-    /// Itself and all below, parents first; `visit` must not change the tree.
+    /// Visits this node and all below it, parents first; `visit` must not change the tree.
     func forEachBelow(_ visit: (TransactionContext) -> Void) {
         var current: TransactionContext? = self
         while let node = current {
@@ -77,8 +77,8 @@ extension TransactionContext {
         }
     }
 
-    /// Visits the nodes from it downwards with any of the hooks, and all nodes above them, children first. `visit` may add members and
-    /// let members go, but move none.
+    /// Visits, children first, the nodes from this one downwards that have any of the hooks, and their ancestors. `visit` may add and
+    /// release members, but move none.
     func forEachChildrenFirst(with hooks: Hooks, _ visit: (TransactionContext) -> Void) {
         if below.isDisjoint(with: hooks) { return }
         var node = firstLeaf(with: hooks)
@@ -96,13 +96,13 @@ extension TransactionContext {
     }
 }
 
-/// Where a walk is that has parents first, and during which members may leave and move.
+/// The position of a parents-first walk, during which members may leave and move.
 struct Cursor {
     var node: TransactionContext
-    /// Whether what is below the node comes next; otherwise it has been visited, or has left.
+    /// Whether the members below the node come next; otherwise they have been visited, or have left.
     var descends = true
     let top: TransactionContext
-    /// The hooks to look for: the walk passes by where none of them is; nil: it goes everywhere.
+    /// The hooks to look for: the walk skips subtrees that have none of them; nil: it visits all members.
     let hooks: Hooks?
 
     var next: TransactionContext? {
@@ -110,12 +110,12 @@ struct Cursor {
         return node.following(below: top, with: hooks)
     }
 
-    /// Steps out of what is about to be taken away.
+    /// Moves the cursor out of a subtree that is about to be removed.
     mutating func avoid(_ leaving: TransactionContext) {
         guard leaving !== top, let parent = leaving.parent else { return }
         var isInside = false
         leaving.forEachBelow { if $0 === node { isInside = true } }
-        // Of what leaves together with the walk's own top, the walk goes on.
+        // When the walk's own top leaves with the subtree, the walk continues inside it.
         var topIsInside = false
         leaving.forEachBelow { if $0 === top { topIsInside = true } }
         guard isInside, !topIsInside else { return }

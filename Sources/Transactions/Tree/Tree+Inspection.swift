@@ -1,10 +1,11 @@
-// A tree with an open transaction, in dumps. A tree lives in one isolation, and dumps are made in another: so values are kept,
-// from the opening of its gate until the gate is closed, and the number of waiters, which a table of all isolations knows.
+// A tree with an open transaction, in dumps. A tree lives in one isolation, and dumps are made in another: so a dump reads
+// values that are kept from the opening of the gate until it is closed, and the number of waiters from a table shared by all
+// isolations.
 
 import CompositeOperationsBasics
 
 extension Tree {
-    /// Its gate has been opened.
+    /// Called when the gate has been opened.
     @inline(never)
     func keepForDumps(_ transaction: Transaction, _ opener: Opener) {
         let (serial, number) = (serial, transaction.number)
@@ -24,7 +25,7 @@ extension Tree {
         }
     }
 
-    /// Its gate is about to be closed.
+    /// Called when the gate is about to be closed.
     @inline(never)
     func forgetForDumps() { Inspectables.forget(.transactions, key: UInt(serial)) }
 }

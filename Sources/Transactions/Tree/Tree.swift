@@ -1,7 +1,8 @@
 // The state of a root: the gate, how many members there are of each kind, and the observers.
 //
 //   I3  the gate's word is 0, or names the transaction and its opener; only the caller that moves it from 0 may begin.
-//   P1  opening it acquires what closing it released: what the last transaction left behind is visible to the next.
+//   P1  opening the gate acquires what closing it released: the effects of the last transaction are visible
+//       to the next.
 
 internal import CInspection
 import CompositeOperationsBasics
@@ -12,17 +13,17 @@ final class Tree {
     /// In the order of creation.
     let serial = Serial.next()
     private let gate = Atomic<UInt64>(0)
-    /// Of a synchronous closure that is open.
+    /// The thread of an open synchronous closure.
     private let thread = Atomic<UInt>(0)
 
     /// The task that began by hand; 0: none.
     private let handOf = Atomic<Int>(0)
 
-    /// Keeps the tree; it is the last of the contexts to go.
+    /// The root holds the tree, and is the last of the contexts to be deallocated.
     unowned(unsafe) var root: TransactionContext?
-    /// Its own, or for a joint transaction that of the first root.
+    /// The tree's own run, or in a joint transaction the run of the first tree.
     var run: Run { runReference.takeUnretainedValue() }
-    /// As ``run``, with a reference; where references need not be counted.
+    /// As ``run``, but unmanaged: for code that need not retain the run.
     @exclusivity(unchecked) private(set) var runReference: Unmanaged<Run>
     private let ownRun = Run()
 
@@ -31,7 +32,7 @@ final class Tree {
     let observers = Observers()
     var views: [any PublishedView] = []
     let line = Line()
-    /// Transactions that were rolled back by hand in the body of a closure, which has yet to hear of it.
+    /// Transactions that were rolled back by hand in the body of a closure, which has not yet noticed.
     private var rolledBackInsideBody: Set<Transaction> = []
     private let instance = Instance(.trees)
 
@@ -43,7 +44,7 @@ final class Tree {
     private(set) var members = 0
     private(set) var unlogged = 0
     private(set) var withSavepoints = 0
-    /// How many keep state that no savepoint can restore; some of them may be without an owner.
+    /// How many members keep state that no savepoint can restore; some of them may have no owner any more.
     private(set) var withoutSavepoints = 0
 
     init() { runReference = .passRetained(ownRun) }
@@ -78,7 +79,7 @@ final class Tree {
 
     private static var thisTask: Int { withUnsafeCurrentTask { $0?.hashValue ?? 0 } }
 
-    /// Whether the task that runs here has begun a transaction by hand, which is active still.
+    /// Whether the current task has begun a transaction by hand that is still active.
     var isOpenedByHandHere: Bool {
         let hand = handOf.load(ordering: .relaxed)
         return active != nil && isOpenedByHand && hand != 0 && hand == Tree.thisTask
@@ -113,14 +114,14 @@ final class Tree {
         gate.store(0, ordering: .releasing)
     }
 
-    /// Whether a transaction is active to which the code that runs belongs.
+    /// Whether a transaction is active and the calling code belongs to it.
     @inline(__always)
     var isActiveHere: Bool {
         let word = gate.load(ordering: .acquiring)
         return word != 0 && isMine(word)
     }
 
-    /// Whether the code that runs belongs to the transaction that is active, if any is.
+    /// Whether the calling code belongs to the active transaction, if there is one.
     var isMine: Bool { isMine(gate.load(ordering: .acquiring)) }
 
     private func isMine(_ word: UInt64) -> Bool {
@@ -137,7 +138,8 @@ final class Tree {
         guard root?.owner != nil else { throw TransactionFault.detached }
     }
 
-    /// Computes what views show. Computations, and what goes with one, are anyone's code: outside of any access.
+    /// Computes the values of the views. A computation, and the release of one, runs user code: outside any
+    /// access.
     func publish() {
         let known = views
         var areAllRead = true
@@ -154,7 +156,7 @@ final class Tree {
         return transaction
     }
 
-    /// For one transaction of several trees, until the gate is closed.
+    /// Uses the run of a joint transaction until the gate is closed.
     func adopt(_ run: Run) {
         if runReference.toOpaque() == Unmanaged.passUnretained(run).toOpaque() { return }
         let former = runReference
@@ -183,7 +185,7 @@ final class Tree {
 
     var isOpenedByHand: Bool { Tree.opener(of: gate.load(ordering: .acquiring)) == .byHand }
 
-    /// Of a call by hand: descriptor, then activity, then re-entrancy, then whose it is.
+    /// Checks a call by hand: descriptor, then activity, then re-entrancy, then ownership.
     private func judge(_ descriptor: Transaction, needsRoot: Bool) throws {
         let active = active
         if descriptor != .any, descriptor != active { throw TransactionError.wrongTransactionDescriptor }
@@ -195,9 +197,9 @@ final class Tree {
         assert(isMine, "a transaction was ended from another thread than its closure's")
     }
 
-    /// Whether a closure is a part of what is active.
+    /// Whether a closure joins the active transaction.
     func joins() throws -> Bool {
-        // Read once: another thread's may end at any time.
+        // Read once: another thread's transaction may end at any time.
         let word = gate.load(ordering: .acquiring)
         guard word != 0 else { return false }
         guard isMine(word) else { throw TransactionError.anotherTransactionIsActive }

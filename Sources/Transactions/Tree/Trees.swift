@@ -1,4 +1,4 @@
-// The trees of one transaction: one, or those of a joint transaction, whose gates are taken in one order, all or none.
+// The trees of one transaction: one, or those of a joint transaction, whose gates are opened in one order, all or none.
 
 struct Trees {
     let first: Tree
@@ -32,7 +32,7 @@ struct Trees {
         try others.forEach(body)
     }
 
-    /// Takes the gates, then begins all members; when either fails, all are idle.
+    /// Opens the gates, then begins all members; when either fails, all trees are idle.
     func begin(_ transaction: Transaction, _ opener: Tree.Opener) throws {
         try forEach { try $0.requireRoot() }
         guard first.open(transaction, by: opener) else { throw TransactionError.anotherTransactionIsActive }
@@ -45,7 +45,7 @@ struct Trees {
         try first.run.begin(transaction, of: self)
     }
 
-    /// Whether a closure over them is a part of the one transaction that is active on all of them.
+    /// Whether a closure over these trees joins one transaction that is active on all of them.
     func join() throws -> Bool {
         let active = first.active
         guard active != nil, allSatisfy({ $0.active == active }) else { return false }
@@ -67,8 +67,8 @@ struct Trees {
 
 /// Runs `body` in one transaction of the trees of all `members`: all are kept, or none.
 ///
-/// Each phase goes through the trees in the order in which their roots were created, whatever the order of `members`;
-/// no tree commits before all are valid. Closures on these trees join. Without members, `body` runs, and nothing else.
+/// Each phase goes through the trees in the order in which their roots were created, whatever the order of `members`; no
+/// tree commits before all are valid. Closures on these trees join. Without members, only `body` runs.
 ///
 /// - Throws: ``TransactionError/anotherTransactionIsActive`` when one of the trees is active, before any hook; otherwise
 ///   as ``Transactable/transaction(_:)``.

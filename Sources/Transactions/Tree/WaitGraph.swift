@@ -1,7 +1,7 @@
-// The graph of tasks that wait for trees: so that those which would wait for each other for ever are told so, instead.
+// The graph of tasks that wait for trees: a wait that would deadlock is refused.
 //
-//   I13  a waiter waits for each one that waits without a limit of time and has a tree open that it wants, and for each that
-//        came before it to one of those trees. A circle is closed by whoever comes last, and found by that one.
+//   I13  a waiter waits for each waiter without a time limit that has one of its wanted trees open, or that came before it
+//        to one of these trees. The last waiter of a cycle closes the cycle, and finds it.
 
 /// The waiters for trees, of all isolations.
 enum WaitGraph {
@@ -14,13 +14,13 @@ enum WaitGraph {
     }
 
     private final class Table: @unchecked Sendable {
-        // Unchecked: under `lock` alone.
+        // Unchecked: accessed under `lock` alone.
         let lock = Lock()
         var last = 0
         var waits: [Int: Wait] = [:]
-        /// Of a tree, who waits for it.
+        /// The waiters for each tree.
         var wanting: [UInt64: Set<Int>] = [:]
-        /// Of a tree, who has it open and waits: also several tasks that are parts of one transaction.
+        /// For each tree, the waiters that have it open: possibly several tasks that are parts of one transaction.
         var holding: [UInt64: Set<Int>] = [:]
     }
 
@@ -29,15 +29,15 @@ enum WaitGraph {
     /// A task begins to wait.
     ///
     /// - Parameters:
-    ///   - wanted: the trees, by their numbers.
-    ///   - open: those of which the task has a transaction.
-    /// - Returns: for ``leave(_:)``; nil: it would wait for itself.
-    /// - Complexity: O(trees) for a task that has none open; else O(those it would wait for).
+    ///   - wanted: the serial numbers of the trees.
+    ///   - open: the trees in which the task has a transaction.
+    /// - Returns: a number for ``leave(_:)``; nil if the task would wait for itself.
+    /// - Complexity: O(trees) for a task that has none open; otherwise O(waiters it would wait for).
     static func enter(wanting wanted: [UInt64], open: [UInt64], hasLimit: Bool) -> Int? {
         table.lock.locked {
             table.last += 1
             let number = table.last
-            // Nobody waits yet for one that has nothing open.
+            // No waiter waits for a task that has no tree open.
             if !hasLimit, !open.isEmpty, closesCircle(number, wanted, Set(open)) { return nil }
             table.waits[number] = Wait(open: open, wanted: wanted, hasLimit: hasLimit)
             for tree in wanted { table.wanting[tree, default: []].insert(number) }
@@ -55,7 +55,7 @@ enum WaitGraph {
         }
     }
 
-    /// How many wait for a tree.
+    /// The number of waiters for a tree.
     static func numberWaiting(for tree: UInt64) -> Int {
         table.lock.locked { table.wanting[tree]?.count ?? 0 }
     }
@@ -65,7 +65,7 @@ enum WaitGraph {
         if index[tree]?.isEmpty == true { index[tree] = nil }
     }
 
-    /// Whether someone for whom it would wait, over whatever others, waits for a tree that it has open.
+    /// Whether a waiter that it would wait for, directly or indirectly, waits for a tree that it has open.
     private static func closesCircle(_ number: Int, _ wanted: [UInt64], _ open: Set<UInt64>) -> Bool {
         var seen: Set<Int> = []
         var walk = others(than: number, wanted)

@@ -1,25 +1,26 @@
-// Tasks that wait for trees to be free, and transactions that are theirs.
+// Tasks that wait for trees to be free, and the transactions that they open.
 //
-//   I10  a waiter is in the lines of all of its trees from one moment on, so any two are in the same order everywhere;
-//        who is first in all of its lines and finds the gates free begins.
-//   I11  who leaves a line while the gate is free wakes who is first then: a wake-up is never lost with who got it.
+//   I10  a waiter enters the lines of all of its trees in one step, so any two waiters are in the same order everywhere. A
+//        waiter that is first in all of its lines and finds the gates free begins.
+//   I11  a waiter that leaves a line while the gate is free wakes the new first waiter: a wake-up is never lost with its
+//        receiver.
 
 import CompositeOperationsBasics
 import Synchronization
 
 /// How long a task waits for a tree to be free.
 public enum TransactionWait: Hashable, Sendable {
-    /// Until it is, or the task is cancelled.
+    /// Until the tree is free, or the task is cancelled.
     case untilFree
-    /// Not longer than this; then ``TransactionFault/timedOut`` is thrown.
+    /// At most this long; then ``TransactionFault/timedOut`` is thrown.
     case atMost(Duration)
 }
 
-/// The transactions that the current task opened, or the task that it is a child of.
+/// The transactions opened by the current task, or by a task whose task-local values it inherits.
 enum OpenTransactions {
     struct Open: Sendable {
         let number: UInt64
-        /// By their numbers.
+        /// The serial numbers of its trees.
         let trees: [UInt64]
     }
 
@@ -31,7 +32,7 @@ enum OpenTransactions {
 
     static func contains(_ number: UInt64) -> Bool { all.contains { $0.number == number } }
 
-    /// The trees of all but one, by their numbers.
+    /// The serial numbers of the trees of all open transactions but one.
     static func serials(but transaction: Transaction) -> [UInt64] {
         all.filter { $0.number != transaction.number }.flatMap(\.trees)
     }
@@ -42,9 +43,9 @@ enum OpenTransactions {
     }
 }
 
-/// The waiters for a tree, the first one first. To come and to leave is O(1), amortised.
+/// The waiters for a tree, in order of arrival. Entering and leaving is O(1), amortised.
 final class Line {
-    /// Also some that have left; what is before `head` has.
+    /// May include waiters that have left; all before `head` have.
     private var waiters: [Waiter] = []
     private var head = 0
     private(set) var count = 0
@@ -68,19 +69,19 @@ final class Line {
     func wakeFirst() { first?.wake() }
 }
 
-/// A task that waits for a sign, which may come before it waits.
+/// A task that waits for a wake-up, which may come before it waits.
 final class Waiter: @unchecked Sendable {
     private enum Phase: UInt8, AtomicRepresentable {
         case none, waits, woken
     }
 
-    // Unchecked: written before `waits` is stored, read by who moves it from there.
+    // Unchecked: written before `waits` is stored, read only by the caller that moves `phase` from `waits`.
     private var continuation: CheckedContinuation<Void, Never>?
     private let phase = Atomic(Phase.none)
     /// Written by the timer's task, which is in no isolation.
     private let late = Atomic(false)
     private let instance = Instance(.waiters)
-    /// Of the lines alone.
+    /// Used by the lines alone.
     var hasLeft = false
 
     func reset() { phase.store(.none, ordering: .relaxed) }
@@ -112,7 +113,7 @@ final class Waiter: @unchecked Sendable {
 }
 
 extension Trees {
-    /// Waits until all trees are free and those who came before have gone; then begins.
+    /// Waits until all trees are free and earlier waiters have left; then begins.
     func beginWhenFree(
         _ transaction: Transaction, _ opener: Tree.Opener, waiting: TransactionWait,
         isolation: isolated (any Actor)?
@@ -221,12 +222,13 @@ extension Run {
 extension Transactable {
     /// Runs an asynchronous body in a transaction, as soon as the tree is free: first come, first served.
     ///
-    /// It joins a transaction that the current task opened with it, and the one named by `joining` if that is active.
-    /// While it is open, synchronous closures of others throw ``TransactionError/anotherTransactionIsActive``, and the
-    /// transaction cannot be ended by hand from elsewhere. A transaction that was begun by hand is waited for.
+    /// The body joins a transaction that the current task opened with this method, and the one named by `joining` if that is
+    /// active. While the transaction is open, synchronous closures of other tasks throw
+    /// ``TransactionError/anotherTransactionIsActive``, and it cannot be ended by hand from elsewhere. The call waits for a
+    /// transaction that was begun by hand.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled while it waits, or is cancelled when the body returns, and
-    ///   all is taken back; ``TransactionFault/timedOut``; ``TransactionFault/deadlock``; otherwise as ``transaction(_:)``.
+    /// - Throws: `CancellationError` if the task is cancelled while it waits or before the body returns, and all changes are
+    ///   rolled back; ``TransactionFault/timedOut``; ``TransactionFault/deadlock``; otherwise as ``transaction(_:)``.
     @discardableResult
     public func withTransaction<Result>(
         joining: Transaction? = nil, waiting: TransactionWait = .untilFree,
@@ -239,8 +241,8 @@ extension Transactable {
 
     /// Begins a transaction by hand as soon as the tree is free: first come, first served.
     ///
-    /// - Throws: `CancellationError`, ``TransactionFault/timedOut``; ``TransactionError/anotherTransactionIsActive`` inside of
-    ///   a `withTransaction` of the same tree, for which it would wait in vain; otherwise as ``beginTransaction()``.
+    /// - Throws: `CancellationError`, ``TransactionFault/timedOut``; ``TransactionError/anotherTransactionIsActive`` inside a
+    ///   `withTransaction` of the same tree, where it would wait for itself; otherwise as ``beginTransaction()``.
     @discardableResult
     public func beginTransactionWhenFree(
         waiting: TransactionWait = .untilFree, isolation: isolated (any Actor)? = #isolation
@@ -254,7 +256,7 @@ extension Transactable {
 
 /// Runs an asynchronous body in one transaction of the trees of all `members`, as soon as all are free.
 ///
-/// Inside of a transaction that the current task opened on some of the trees, and not on all, it is refused.
+/// The call is refused inside a transaction that the current task opened on some of the trees, but not on all.
 ///
 /// - Throws: as ``jointTransaction(over:_:)`` and ``Transactable/withTransaction(joining:waiting:nesting:isolation:_:)``.
 @discardableResult

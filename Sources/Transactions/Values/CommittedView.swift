@@ -1,27 +1,27 @@
-// A tree as other isolations see it: one value per commit, exchanged in one step, read without waiting.
+// A tree as other isolations see it: one value per commit, published atomically, read without waiting.
 //
 //   I9  a slot's value is written only while it is not current and has no reader.
-//   P2  reader: count up, then look which slot is current; writer: make another current, then look at the count. Both are
-//       sequentially consistent: of two that overlap, the writer sees the reader, or the reader sees that the slot is no
-//       longer current, and reads nothing.
-//   P3  a reader's count down (release) -> the writer's look at the count: what was read was read before it is
-//       overwritten.
+//   P2  reader: increment the count, then load the current slot; writer: store another current slot, then load the count.
+//       All are sequentially consistent: when a reader and the writer overlap, the writer sees the reader, or the reader
+//       sees that the slot is no longer current and reads nothing.
+//   P3  a reader's decrement (release) -> the writer's load of the count: a value is read before it is overwritten.
 
 import CompositeOperationsBasics
 import Synchronization
 
 /// A value computed from a tree after each commit, for readers in any isolation.
 ///
-/// A reader sees the value of one commit, never that of a transaction under way. The tree keeps `compute` as long as the
-/// view exists, and lets it go at the first commit after that; let it capture the root weakly if the view lives as long.
+/// A reader sees the value of one commit, never that of a transaction under way. The tree keeps `compute` while the view
+/// exists, and releases it at the first commit after that. If the view lives as long as the root, `compute` should
+/// capture the root weakly.
 public final class CommittedView<Value: Sendable>: Sendable {
     private let published: Published<Value>
 
-    /// Makes a view with the value that the tree has now.
+    /// Creates a view with the current value of the tree.
     ///
     /// - Parameters:
     ///   - root: any member of the tree.
-    ///   - compute: is called in the tree's isolation, now and after the last hook of each commit. It must not commit a
+    ///   - compute: called in the tree's isolation, now and after the last hook of each commit. It must not commit a
     ///     transaction of the tree.
     /// - Precondition: no transaction is active, and the member has not left its tree.
     public init(of root: any Transactable, _ compute: @escaping () -> Value) {
@@ -41,7 +41,7 @@ public final class CommittedView<Value: Sendable>: Sendable {
 }
 
 protocol PublishedView {
-    /// Computes and publishes; false when nobody can read it any more.
+    /// Computes and publishes the value; false when the view no longer exists.
     func publish() -> Bool
     var isRead: Bool { get }
 }
@@ -60,10 +60,10 @@ private struct View<Value: Sendable>: PublishedView {
 }
 
 private final class Published<Value: Sendable>: @unchecked Sendable {
-    /// Slots are made when all others have readers, and go with the last reference to the view.
+    /// A slot is created when all others have readers, and is released with the last reference to the view.
     final class Slot {
         let readers = Atomic<Int>(0)
-        /// A place of its own: an optional value would be of a type that is looked up for each reader.
+        /// A separate allocation: an optional value would need a lookup of its type for each reader.
         @exclusivity(unchecked) private var place = UnsafeMutablePointer<Value>.allocate(capacity: 1)
         @exclusivity(unchecked) private var isFull = false
         @exclusivity(unchecked) private(set) var version = 0
@@ -79,7 +79,7 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
             place.deallocate()
         }
 
-        /// Of one that is current, or has been when its reader was counted.
+        /// The value of a slot that is current, or was when its reader was counted.
         var value: Value { place.pointee }
 
         func fill(_ value: Value, _ version: Int) {
@@ -92,13 +92,13 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
         func empty() {
             if !isFull { return }
             isFull = false
-            // Its `deinit` may be anyone's, and read the view, which has another slot by now.
+            // The value's `deinit` may be a user's, and may read the view, whose current slot is another one by now.
             let gone = place.move()
             withExtendedLifetime(gone) {}
         }
     }
 
-    // Unchecked: `newest` and `isComputing` are the writer's alone, a slot's content is guarded by I9.
+    // Unchecked: `newest` and `isComputing` belong to the writer alone; I9 guards the content of a slot.
     private var newest: Slot
     private var isComputing = false
     private let current: Atomic<Unmanaged<Slot>>
@@ -121,7 +121,7 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
         return slot._withUnsafeGuaranteedRef { $0.version }
     }
 
-    /// - Returns: the current slot, with one more reader, so that it stays as it is (P2).
+    /// - Returns: the current slot, with one more reader, so the slot stays unchanged (P2).
     @inline(__always)
     private func enter() -> Unmanaged<Slot> {
         while true {
@@ -157,7 +157,7 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
             newest = slot
         }
         current.store(.passUnretained(slot), ordering: .sequentiallyConsistent)
-        // Not kept until the slot is used again.
+        // Releases the old value now, not only when the slot is used again.
         if old.readers.load(ordering: .sequentiallyConsistent) == 0 { old.empty() }
     }
 }

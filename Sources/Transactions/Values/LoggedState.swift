@@ -1,18 +1,18 @@
-// State that a transaction can take back, whatever the type of its value: when it may be written, and what the log does with it.
+// State that a transaction can roll back, whatever the type of its value: when it may be written, and how the log treats it.
 //
 //   I7  a state is in the log once for each scope that has saved its value. The value saved by the innermost scope is in the
-//       state itself, those saved by the others are in a chain, the innermost first.
+//       state itself, the values saved by the other scopes are in a chain, innermost first.
 //
-// No user code can reach one of these fields while it is being accessed, and the gate says who may access them (I6): so
-// exclusivity is not checked at run time.
+// No user code can reach one of these fields while it is being accessed, and the gate decides which code may access them (I6).
+// So exclusivity is not checked at run time.
 
 import CompositeOperationsBasics
 
-/// How logged state treats an assignment outside of a transaction.
+/// How logged state treats an assignment outside a transaction.
 public enum OutsideWrite: Hashable, Sendable {
     /// The process stops, with a message.
     case trap
-    /// The assignment is a transaction of its own. If that fails, the value is restored, and the process stops.
+    /// The assignment is a separate transaction. If that fails, the value is restored, and the process stops.
     case transact
 }
 
@@ -22,7 +22,7 @@ public class LoggedState {
     @exclusivity(unchecked) private final var contextReference: Unmanaged<TransactionContext>?
     /// The innermost scope that has saved the value; 0: no active transaction has written it.
     @exclusivity(unchecked) final var savedIn: UInt64 = 0
-    /// The change that left the value as it is: that of a transaction that was kept, and not undone.
+    /// The change that left the value as it is, made by a transaction that was committed and not undone.
     @exclusivity(unchecked) final var lastChange: UInt64 = 0
     /// The next `lastChange`, in a transaction that undoes or redoes a change.
     @exclusivity(unchecked) final var nextChange: UInt64?
@@ -35,7 +35,7 @@ public class LoggedState {
 
     deinit { contextReference?.release() }
 
-    /// Nil as long as the member has none.
+    /// Nil until the member has a context.
     final var context: TransactionContext? {
         get { contextReference?.takeUnretainedValue() }
         set {
@@ -45,17 +45,17 @@ public class LoggedState {
         }
     }
 
-    /// Made on demand: making a key path takes longer than making the state.
+    /// Created on demand: creating a key path takes longer than creating the state.
     final var property: AnyKeyPath { boundProperty ?? ownProperty }
 
     // MARK: What the subclass knows of the value
 
     var ownProperty: AnyKeyPath { fatalError("LoggedState.ownProperty: a subclass knows it") }
-    /// Saves the value, in addition to those saved before.
+    /// Saves the value, in addition to values saved before.
     func save() { fatalError("LoggedState.save: a subclass does it") }
     /// Restores the value that was saved last.
     func restore() { fatalError("LoggedState.restore: a subclass does it") }
-    /// Forgets what was saved.
+    /// Discards the saved values.
     func forget() { fatalError("LoggedState.forget: a subclass does it") }
     /// A transaction's change to the value.
     func change(of transaction: Transaction) -> PropertyChange {
@@ -83,7 +83,7 @@ public class LoggedState {
 
     // MARK: Writes
 
-    /// Saves what is about to be overwritten, and begins a transaction for the write alone, if it needs one.
+    /// Saves the value that is about to be overwritten, and begins a transaction for the write alone if it needs one.
     ///
     /// - Returns: that transaction.
     @usableFromInline
@@ -97,7 +97,7 @@ public class LoggedState {
         } ?? nil
     }
 
-    /// While no transaction is active, or one of another task or thread is.
+    /// Called while no transaction is active, or one of another task or thread is.
     @inline(never)
     private final func prepareOutside(_ context: TransactionContext, _ tree: Tree) -> Transaction? {
         demand(
@@ -130,7 +130,7 @@ public class LoggedState {
     /// - Returns: false if the write is to stay.
     @inline(never)
     private final func saveAtAnEnd(_ context: TransactionContext, _ run: Run) -> Bool {
-        // The `deinit` of what the end releases may write.
+        // The `deinit` of an object that the end releases may write.
         if run.isReleasing { return run.phase != .commit }
         demand(
             run.phase != .commit && run.phase != .rollback,
@@ -156,7 +156,7 @@ public class LoggedState {
 
     // MARK: Ends
 
-    /// The transaction is kept. A state that the log lists again has nothing left to forget.
+    /// The transaction is committed. A state that the log lists again has nothing left to discard.
     @inline(__always)
     final func keep(_ transaction: Transaction) {
         guard savedIn != 0 else { return }

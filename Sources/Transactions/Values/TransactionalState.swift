@@ -1,20 +1,20 @@
-// A value that a transaction can take back.
+// A value that a transaction can roll back.
 
 import CompositeOperationsBasics
 
-/// A value that belongs to a member, and goes back when the member's transaction, or a savepoint, is rolled back.
+/// A value of a member. It is restored when the member's transaction or a savepoint is rolled back.
 ///
-/// ``Transacted`` makes it a property. The first write in a transaction or savepoint saves the value; later ones are free.
-/// Writes from `onCommit` and `onRollback`, and to a member that had one of the two, stop the process.
+/// ``Transacted`` makes it a property. The first write in a transaction or savepoint saves the value; later ones are free. Writes
+/// from `onCommit` and `onRollback`, and to a member that has received one of the two, stop the process.
 public final class TransactionalState<Value>: LoggedState {
     @usableFromInline var current: Value
-    /// Room for what was saved last. A place of its own, made at the first write: an optional value would be of a type that is looked
-    /// for at each access, and what is nowhere else must not be copied when it is changed in place.
+    /// Storage for the value saved last, allocated separately at the first write: an optional value would need a lookup of its type
+    /// at each access, and a uniquely referenced value must not be copied when it is changed in place.
     @exclusivity(unchecked) private var old: UnsafeMutablePointer<Value>?
-    /// The values that the scopes around the innermost one have saved.
+    /// The values saved by the scopes around the innermost one.
     @exclusivity(unchecked) private var older: Saved<Value>?
 
-    /// Makes the state of the context's owner.
+    /// Creates state of the context's owner.
     public convenience init(_ value: Value, in context: TransactionContext) {
         self.init(value, outside: .trap)
         self.context = context
@@ -51,10 +51,10 @@ public final class TransactionalState<Value>: LoggedState {
         return oldest.value
     }
 
-    /// Assigns; outside of a transaction, in one of its own.
+    /// Assigns the value; outside a transaction, in a separate one.
     ///
-    /// - Throws: what that transaction threw, and the value is as it was; or
-    ///   ``TransactionError/anotherTransactionIsActive`` when the active one is another task's.
+    /// - Throws: the error of that transaction, and the value is unchanged; or ``TransactionError/anotherTransactionIsActive`` when
+    ///   another task's transaction is active.
     public func set(_ value: Value) throws {
         guard let tree = context?.tree, tree.active == nil || tree.isOwnedByTask else {
             self.value = value
@@ -67,14 +67,14 @@ public final class TransactionalState<Value>: LoggedState {
         try context?.perform(.join) { self.value = value }
     }
 
-    /// Makes the value what it was when `change` was its last change.
+    /// Restores the value that `change` had left.
     fileprivate func put(back value: Value, of change: UInt64) {
         _ = prepare()
         nextChange = change
         replace(by: value)
     }
 
-    /// The former value is released outside of the access: its `deinit` may read the property.
+    /// The former value is released outside the access: its `deinit` may read the property.
     private func replace(by value: Value) {
         let gone = current
         current = value
@@ -95,7 +95,7 @@ public final class TransactionalState<Value>: LoggedState {
     override func restore() {
         let place = old.unsafelyUnwrapped
         swap(&current, &place.pointee)
-        // Released when nothing of it is in the state any more: `deinit` may read the property, and write it.
+        // Released only when the state no longer holds any of it: `deinit` may read and write the property.
         let gone = place.move()
         if let outer = older {
             place.initialize(to: outer.value)
@@ -108,7 +108,7 @@ public final class TransactionalState<Value>: LoggedState {
         withExtendedLifetime(gone) {}
     }
 
-    // The state has no saved value any more, as far as it can tell: so the `deinit` of one may read the property.
+    // `savedIn` is 0 already, so the `deinit` of a saved value may read the property.
     override func forget() {
         old!.deinitialize(count: 1)
         if older != nil { forgetOlder() }
@@ -126,19 +126,19 @@ public final class TransactionalState<Value>: LoggedState {
     }
 }
 
-/// A property of a member whose changes a rollback takes back.
+/// A property of a member whose changes a rollback undoes.
 ///
 /// Assigning it in the member's initialiser, before there is a context, is initialisation. `$name` is its
 /// ``TransactionalState``.
 @propertyWrapper public struct Transacted<Value> {
     @usableFromInline let state: TransactionalState<Value>
 
-    /// A property with a value, and what a write outside of a transaction does.
+    /// Creates a property with a value, and the effect of a write outside a transaction.
     public init(wrappedValue: Value, outside: OutsideWrite = .trap) {
         state = TransactionalState(wrappedValue, outside: outside)
     }
 
-    /// Properties of classes alone can be transacted.
+    /// Only properties of classes can be transacted.
     @available(*, unavailable, message: "only a property of a class can be @Transacted")
     public var wrappedValue: Value {
         get { fatalError("Transacted: only a property of a class can be transacted") }
@@ -150,7 +150,7 @@ public final class TransactionalState<Value>: LoggedState {
     @available(*, unavailable, message: "only a property of a class can be @Transacted")
     public var projectedValue: TransactionalState<Value> { state }
 
-    /// The property, as the class has it.
+    /// The property of the enclosing object.
     @inlinable
     public static subscript<Owner: Transactable>(
         _enclosingInstance owner: Owner, wrapped property: ReferenceWritableKeyPath<Owner, Value>,
@@ -164,7 +164,7 @@ public final class TransactionalState<Value>: LoggedState {
         }
     }
 
-    /// The state behind the property, as the class has it.
+    /// The state behind the property of the enclosing object.
     @inlinable
     public static subscript<Owner: AnyObject>(
         _enclosingInstance owner: Owner, projected property: KeyPath<Owner, TransactionalState<Value>>,
@@ -176,7 +176,7 @@ public final class TransactionalState<Value>: LoggedState {
     }
 }
 
-/// The value of a property that a scope saved, and another one inside of it after that.
+/// A value that a scope saved, when a scope inside it has saved another value since.
 private final class Saved<Value> {
     let value: Value
     let scope: UInt64
@@ -190,7 +190,7 @@ private final class Saved<Value> {
     }
 }
 
-/// A property that a transaction changed, and kept.
+/// A change of a property by a committed transaction.
 private final class StateChange<Value>: PropertyChange {
     private let state: TransactionalState<Value>
     private let oldValue: Value

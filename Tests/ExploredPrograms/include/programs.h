@@ -1,4 +1,4 @@
-/// programs.h - small programs of threads, some of them wrong, for the tests of ThreadExploration.
+/// programs.h - small threaded programs, some of them wrong, for the tests of ThreadExploration.
 
 #ifndef PROGRAMS_H
 #define PROGRAMS_H
@@ -37,7 +37,7 @@ extern const explorer_program bytes_in_bulk;
 extern const explorer_program bulk_beyond_the_end;
 extern const explorer_program freed_inside;
 
-/// Plain accesses, as the compiler tells of them.
+/// Plain accesses, as the compiler reports them.
 extern const explorer_program plain_write_and_read;
 extern const explorer_program plain_read_and_write;
 extern const explorer_program plain_two_writes;
@@ -66,7 +66,7 @@ extern const explorer_program deleted_while_used_in_cpp;
 extern const explorer_program threads_in_cpp;
 extern const explorer_program global_in_cpp;
 
-/// The number of the exception that it throws and catches around an exploration, 7.
+/// Returns 7, the number of the exception that it throws and catches around an exploration.
 int explored_inside_a_catch(void);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// registry_model.h - a registry's inside, for scenarios.
+// registry_model.h - access to a registry's internals, for scenarios.
 
 #ifndef REGISTRY_MODEL_H
 #define REGISTRY_MODEL_H

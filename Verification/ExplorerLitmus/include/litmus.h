@@ -1,4 +1,4 @@
-/// litmus.h - the explorer's own tests: small programs, and whether their weak outcome can be had in C++20.
+/// litmus.h - the explorer's own tests: small programs, and whether C++20 allows their weak outcome.
 
 #ifndef LITMUS_H
 #define LITMUS_H
@@ -9,7 +9,7 @@ typedef struct {
     explorer_program program;
     /// Whether the memory model allows the outcome that the check reports as a failure.
     bool allowed;
-    /// Whether the explorer reaches it. Differs from `allowed` for load buffering alone.
+    /// Whether the explorer reaches it. Differs from `allowed` only for load buffering.
     bool reachable;
 } litmus_test;
 
@@ -21,7 +21,7 @@ typedef struct {
     explorer_program program;
     /// How the message begins.
     const char *violation;
-    /// Whether it takes a thread that stops for ever.
+    /// Whether it requires a thread that stops for ever.
     bool frozen;
 } defect_test;
 

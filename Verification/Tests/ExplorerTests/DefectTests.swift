@@ -1,11 +1,11 @@
-// Every kind of defect that the explorer looks for is found where there is one.
+// Every kind of defect that the explorer looks for is found in a program that has it.
 
 import CExplorer
 import ExplorerLitmus
 import Testing
 
 private struct Defect: CustomTestStringConvertible, Sendable {
-    // A constant of C: its functions and texts are never changed.
+    // A constant in C: its functions and texts never change.
     nonisolated(unsafe) let test: defect_test
     var testDescription: String { String(cString: test.program.name) }
 

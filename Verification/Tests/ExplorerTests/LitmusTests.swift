@@ -1,5 +1,5 @@
-// The explorer's own tests: what the memory model allows is reached, what it forbids is not. The two kinds are each
-// other's proof: a model too weak fails the second, one too strong the first.
+// The explorer's own tests: it reaches what the memory model allows, and nothing that the model forbids. The two
+// kinds validate each other: a model that is too strong fails the first, a model that is too weak the second.
 
 import CExplorer
 import ExplorerLitmus
@@ -26,7 +26,7 @@ extension explorer_result {
     }
 }
 
-/// One at a time: the explorer runs one program in a process.
+/// One test at a time: the explorer runs one program in a process.
 @Suite(.serialized) enum ExplorerTests {}
 
 extension ExplorerTests {
@@ -41,7 +41,7 @@ extension ExplorerTests {
             if result.failed { #expect(result.text == "the weak outcome") }
         }
 
-        /// Load buffering alone is out of reach, and documented so.
+        /// Only load buffering is out of reach, as documented.
         @Test func `what is allowed and not reached is load buffering`() {
             let missed = Litmus.all.filter { $0.test.allowed && !$0.test.reachable }
             #expect(missed.map(\.testDescription) == ["lb"])

@@ -1,9 +1,9 @@
-// The command, as a user calls it, and the scenarios of the core within small bounds. More of them: .ci/explore.sh.
+// The command, as a user calls it, and the scenarios of the core within small bounds. .ci/explore.sh runs more.
 
 import Foundation
 import Testing
 
-/// The program beside the tests. It is a process of its own, because it has the core in it a second time, built for
+/// The program next to the tests. It is a separate process because it contains a second copy of the core, built for
 /// the explorer.
 private func explore(_ arguments: [String]) throws -> (status: Int32, output: String) {
     let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appending(

@@ -1,9 +1,9 @@
-/// children.h - children of a composite that cost a node of 64 bytes and two exchanges each, but no object.
+/// children.h - children of a composite: each costs a node of 64 bytes and two exchanges, but no object.
 /// Internals: for the Swift layers of this package, not stable.
 ///
 /// A composite with such children is a group, whose children may run concurrently, or a cascade, whose steps
-/// run one after another. For anything else the embedder takes all children, once; from then on each of them
-/// is an object of the embedder's own (children.c: Y1-Y7).
+/// run one after another. For anything else the embedder takes all children, once; from then on each child is
+/// an object of the embedder (children.c: Y1-Y7).
 
 #ifndef CSCHEDULER_INTERNALS_CHILDREN_H
 #define CSCHEDULER_INTERNALS_CHILDREN_H
@@ -89,17 +89,17 @@ struct csched_children {
     csched_child *CSCHED_NULLABLE limit;
     csched_region *last;
     bool owns_blocks; ///< one of them has CSCHED_CHILD_OWNS
-    // Owned by whoever runs the cascade.
+    // Owned by the worker that runs the cascade.
     csched_child *CSCHED_NULLABLE cursor;
     csched_region *CSCHED_NULLABLE cursor_region;
     csched_region first;
     bool is_cascade;
     bool is_closed; ///< under the embedder's lock
     // The embedder's, under its lock.
-    bool is_over;  ///< all have finished, as `finished` or the close has told
-    int32_t epoch; ///< its number for the registration
+    bool is_over;  ///< all have finished, as reported by `finished` or the close
+    int32_t epoch; ///< its number of the registration
     bool has_objects;
-    bool is_in_use; ///< taken while in use: `let_go` is to come, or has
+    bool is_in_use; ///< taken while in use: `let_go` is yet to come, or was called
     bool was_taken;
     uint64_t taken; ///< how many were taken
 };
@@ -113,23 +113,24 @@ uintptr_t csched_thread_mark(void);
 void csched_children_init(csched_children *children, const csched_children_face *face, void *owner,
                           csched_scheduler *scheduler, bool is_cascade, csched_child *nodes, size_t capacity);
 
-/// Releases the contexts that children share. Called under no lock, when nobody is inside any more.
+/// Releases the contexts that children share. Called under no lock, when no thread is inside any more.
 void csched_children_give_up(csched_children *children);
 
-/// Releases those contexts and the objects, and frees what the children allocated. Called when nobody uses
-/// them any more.
+/// Releases those contexts and the objects, and frees what the children allocated. Called when no thread uses
+/// the children any more.
 void csched_children_destroy(csched_children *children);
 
-/// Room for another child, to be filled in and sent. NULL: the embedder has to make an object, as all were
-/// taken, memory is exhausted, or this is not the registration `epoch`, or not the registering thread.
+/// Room for another child, to be filled in and sent. NULL: the embedder has to create an object, because all
+/// children were taken, memory is exhausted, this is not the registration `epoch`, or the caller is not the
+/// registering thread.
 ///
 /// - thread: the mark of the registering thread. On any other thread `children` is not read.
 csched_child *CSCHED_NULLABLE csched_children_append(csched_children *children, uintptr_t thread,
                                                      int32_t epoch);
 
-/// Publishes the child that was appended. In a group it may begin before the call returns, in a cascade when
-/// that was begun and the steps before it have finished. False: all others were taken meanwhile; this one is
-/// still the caller's.
+/// Publishes the child that was appended. In a group it may begin before the call returns; in a cascade, when
+/// the cascade has begun and the previous steps have finished. False: all other children were taken
+/// meanwhile; this one still belongs to the caller.
 bool csched_children_send(csched_children *children, csched_child *child);
 
 /// Room for `count` adjacent children. NULL: as csched_children_append.
@@ -140,14 +141,14 @@ csched_child *CSCHED_NULLABLE csched_children_append_range(csched_children *chil
 /// the first one owns. False: as csched_children_send; none of the range was taken.
 bool csched_children_send_range(csched_children *children, csched_child *first, size_t count);
 
-/// Ends the registration of children that were not taken. Under the embedder's lock, as taking is. True: all
-/// have finished. False: a group goes on; a cascade has to be begun.
+/// Ends the registration of children that were not taken. Called under the embedder's lock, like taking.
+/// True: all have finished. False: a group is still running; a cascade has to be begun.
 bool csched_children_close(csched_children *children);
 
 /// Begins a closed cascade. Called under no lock.
 void csched_children_begin(csched_children *children);
 
-/// A taking of children, and how far they had got.
+/// A taking of children, and how far they had progressed.
 typedef struct {
     csched_region *CSCHED_NULLABLE region;
     size_t index;     ///< in the region
@@ -155,12 +156,12 @@ typedef struct {
     uint64_t current; ///< of a cascade: how many steps have finished
     bool is_begun;    ///< it is a cascade, and was begun
     bool is_running;  ///< the current step runs, or has finished since
-    bool is_in_use;   ///< somebody uses the memory, or may, and will let it go
+    bool is_in_use;   ///< a worker uses the memory, or may, and will let it go
     uint64_t taken;   ///< how many were taken so far
 } csched_taking;
 
-/// Begins to take all children. Under the embedder's lock, once; the embedder keeps their memory for whoever
-/// may use it, until `face.let_go`.
+/// Begins to take all children. Called once, under the embedder's lock. The embedder keeps their memory until
+/// `face.let_go`, for workers that may still use it.
 csched_taking csched_children_take(csched_children *children);
 
 /// The next child, in the order of registration, and the state it had; never TAKEN or WITHDRAWN. NULL: there
@@ -174,19 +175,19 @@ csched_taking csched_children_walk(csched_children *children);
 /// The next child, in the order of registration. NULL: none is left.
 csched_child *CSCHED_NULLABLE csched_children_walk_next(csched_taking *walk);
 
-/// Ends a taking. False: nobody uses the children's memory, and `face.let_go` will not be called.
+/// Ends a taking. False: no worker uses the children's memory, and `face.let_go` will not be called.
 bool csched_children_taken(csched_children *children, csched_taking *taking);
 
 /// Returns the state of a child; needs no lock. Acquire: FINISHED means that its value can be read.
 csched_child_state csched_child_state_of(const csched_child *child);
 
-/// The turn that an operation is: that of `child`, or, where it is NULL, of a range of `children`.
+/// The turn that an operation performs: of `child`, or, if that is NULL, of a range of `children`.
 typedef struct {
     csched_children *CSCHED_NULLABLE children;
     csched_child *CSCHED_NULLABLE child;
 } csched_children_turn;
 
-/// The turn that an operation is; `children` is NULL when it is none.
+/// The turn that an operation performs; `children` is NULL when the operation is not a turn.
 csched_children_turn csched_children_turn_of(const csched_operation *operation);
 
 CSCHED_ASSUME_NONNULL_END

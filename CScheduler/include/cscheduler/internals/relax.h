@@ -1,13 +1,13 @@
-/// relax.h - what a loop does between two looks at a word that another thread is about to change. Internals:
-/// for the Swift layers of this package, no promise.
+/// relax.h - the pause of a spin loop that polls a word another thread is about to change. Internals: for the
+/// Swift layers of this package, not stable.
 
 #ifndef CSCHEDULER_INTERNALS_RELAX_H
 #define CSCHEDULER_INTERNALS_RELAX_H
 
 #include <stdint.h>
 
-/// Lets `count` instructions pass that do nothing, for the other threads of the core, and touch no memory: so
-/// whoever has the word's cache line keeps it. One takes some 10 to 150 cycles.
+/// Executes `count` pause instructions, which leave the core to its other hardware threads. They touch no
+/// memory, so the word's cache line stays with its current owner. Each takes some 10 to 150 cycles.
 static inline void csched_relax(uint32_t count)
 {
     for (uint32_t index = 0; index < count; index++) {

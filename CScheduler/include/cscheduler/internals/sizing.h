@@ -1,4 +1,4 @@
-/// sizing.h - how many CPUs the cgroups leave to a process. Internals: for tests, no promise.
+/// sizing.h - how many CPUs the cgroups leave to a process. Internals: for tests, not stable.
 
 #ifndef CSCHEDULER_INTERNALS_SIZING_H
 #define CSCHEDULER_INTERNALS_SIZING_H
@@ -9,8 +9,8 @@
 
 CSCHED_ASSUME_NONNULL_BEGIN
 
-/// `membership` has the format of /proc/self/cgroup, `mount` is where the hierarchies hang. UINT32_MAX: no
-/// limit.
+/// `membership` has the format of /proc/self/cgroup, `mount` is where the hierarchies are mounted.
+/// UINT32_MAX: no limit.
 uint32_t csched_sizing_quota(const char *membership, const char *mount);
 
 /// Quota over period, both in microseconds, rounded up. UINT32_MAX: no limit.

@@ -1,4 +1,4 @@
-// FakeControl.swift - stands in for a button, or a key: it prints what a user would see.
+// FakeControl.swift - a substitute for a button or a key: it prints what a user would see.
 
 import Actions
 

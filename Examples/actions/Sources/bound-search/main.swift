@@ -1,7 +1,7 @@
 // bound-search - one action, a button and a key that trigger it, and a connection that comes and goes.
 //
-// The controls are never told when they may be used: they follow the action. Nothing is triggered twice at once, and
-// what arrives at the wrong moment is refused, and not lost in silence.
+// The controls are never enabled or disabled explicitly: they follow the action. Nothing is triggered twice at once. A
+// trigger that arrives at the wrong moment is refused, not silently lost.
 
 import Actions
 import Commands
@@ -9,7 +9,8 @@ import Commands
 struct NoAnswer: Error {}
 
 let online = LiveValue(false)
-// The action answers on the main actor: so not before this file has pressed both controls, and the output is always the same.
+// The action answers on the main actor, and therefore only after this file has pressed both controls, so the output is always
+// the same.
 let search = Action<String, Int>("search", when: Precondition(online), describe: { _ in "no answer" }) {
     @MainActor query, _, _ in
     guard !query.isEmpty else { throw NoAnswer() }
@@ -37,7 +38,7 @@ online.set(false)
 key.force("late")
 withExtendedLifetime((bindings, hits, refused)) {}
 
-/// Waits until nothing runs, and the main actor was told all that happened before.
+/// Waits until nothing runs, and the main actor was notified of everything that happened before.
 @MainActor func idle(_ action: Action<String, Int>) async {
     func wait(for condition: @escaping @Sendable (ActionSnapshot) -> Bool) async {
         let (snapshots, source) = AsyncStream.makeStream(of: ActionSnapshot.self)
@@ -46,6 +47,6 @@ withExtendedLifetime((bindings, hits, refused)) {}
         subscription.cancel()
     }
     await wait { !$0.isExecuting }
-    // Told of the state now, one comes after all that was told before.
+    // A new observer is notified of the current state, after all earlier notifications.
     await wait { _ in true }
 }

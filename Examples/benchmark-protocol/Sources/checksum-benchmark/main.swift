@@ -8,7 +8,7 @@ struct Request: Decodable {
     var n: Int?
 }
 
-/// The work of each workload; it returns what depends on all of it, so that the compiler leaves nothing out.
+/// The work of each workload; its result depends on all of it, so that the compiler cannot omit anything.
 let workloads: [String: (Int) -> UInt64] = [
     "mix": { n in mix(rounds: n * 1_000) },
     "mix-again": { n in mix(rounds: n * 1_000) },

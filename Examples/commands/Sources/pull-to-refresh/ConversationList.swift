@@ -1,6 +1,6 @@
 import Commands
 
-/// Shows a spinner from the pull to the end of the refresh that was begun last.
+/// Shows a spinner from the pull to the end of the refresh that began last.
 @MainActor
 final class ConversationList: MainActorTransactionCommandDelegate {
     private let queue: SerialInvoker
@@ -19,7 +19,7 @@ final class ConversationList: MainActorTransactionCommandDelegate {
 
     func pullToRefresh() {
         let command = TransactionCommand(ClosureCommand(load), delegate: self)
-        refresh.begin(command.transaction)  // stored before anyone can run it
+        refresh.begin(command.transaction)  // stored before the command can run
         queue.submit(command)
     }
 

@@ -1,9 +1,9 @@
-/// Stands for a network: what each load does is laid down.
+/// A substitute for a network: the outcome of each load is scripted.
 actor Loader {
     struct Offline: Error {}
 
     enum Answer {
-        /// When somebody calls `goOn`.
+        /// When `goOn` is called.
         case held
         case atOnce
         case offline

@@ -1,6 +1,6 @@
 import Commands
 
-/// Makes commands, and gives them to an invoker, which decides when they run.
+/// Creates commands, and passes them to an invoker, which decides when they run.
 struct VehicleClient {
     let isOnline: Bool
     let show: @Sendable (String) -> Void

@@ -1,4 +1,4 @@
-// Network.swift - servers that answer as it is written here, and clocks on which no time is lost.
+// Network.swift - servers with scripted answers, and clocks on which time passes at once.
 
 import CompositeOperations
 import Synchronization
@@ -7,7 +7,7 @@ struct ConnectionLost: Error, CustomStringConvertible {
     var description: String { "connection lost" }
 }
 
-/// Time that passes at once: who sleeps has slept. So pauses and latencies are exact, and the program waits for none.
+/// A clock on which every sleep ends at once. So pauses and latencies are exact, and the program waits for none.
 final class InstantClock: Clock {
     struct Instant: InstantProtocol {
         var offset = Duration.zero
@@ -26,7 +26,7 @@ final class InstantClock: Clock {
     }
 }
 
-/// A file on a server that loses the connection a number of times, or answers never.
+/// A file on a server that drops the connection a given number of times, or never answers.
 final class RemoteFile: Sendable {
     let name: String
     let size: Int

@@ -1,9 +1,9 @@
-// Downloads: a cascade of transactional operations. Each file is asked for again when the connection is lost, after a
-// pause that grows; one that cannot be had takes the whole download down; and a user may lose patience.
+// Downloads: a cascade of transactional operations. A file is requested again when the connection is lost, after a
+// growing pause. A file that cannot be loaded fails the whole download; and a user may lose patience.
 
 import CompositeOperations
 
-/// Loads files side by side.
+/// Loads files concurrently.
 @discardableResult
 func load(_ files: [RemoteFile], in scope: CascadeScope) -> COTransaction<[Int]> {
     scope.transactionalOperation { group in
@@ -53,13 +53,13 @@ let pictures = [
 let good = download(previews: previews, pictures: pictures)
 report("a bad line", await good.outcome, previews + pictures)
 
-// One is lost too often: the pictures are not even asked for.
+// One is lost too often: the pictures are not even requested.
 let lost = RemoteFile("c.preview", size: 1, losses: 9)
 let never = RemoteFile("c.picture", size: 1)
 let bad = download(previews: [lost], pictures: [never])
 report("no line", await bad.outcome, [lost, never])
 
-// One never answers. The user cancels when the other one is there.
+// One never answers. The user cancels when the other one has arrived.
 let quick = RemoteFile("d.preview", size: 5)
 let silent = RemoteFile("e.preview", size: 5, isSilent: true)
 let endless = download(previews: [quick, silent], pictures: [never])

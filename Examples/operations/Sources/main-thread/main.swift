@@ -1,4 +1,5 @@
-// The promises about waits on the main thread, tried: a program, because in a test the main thread is taken.
+// Tests the promises about waits on the main thread. This is a program because in a test the main thread is
+// in use.
 
 import CompositeOperations
 import CompositeOperationsFoundation
@@ -19,7 +20,7 @@ import Synchronization
     }
 }
 
-/// Items come and ends come while the wait begins, and after: none is missed.
+/// Items and ends arrive while the wait begins, and after: none is missed.
 @MainActor func race(_ rounds: Int) {
     let items = Items()
     for number in 0..<rounds {
@@ -34,7 +35,7 @@ import Synchronization
     print("  \(items.count) of \(rounds) items, in order: \(items.areInOrder)")
 }
 
-/// Of this thread.
+/// The CPU time of this thread.
 func timeOnProcessor() -> Duration {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -57,7 +58,7 @@ func timeOnProcessor() -> Duration {
     try cascade.wait()!.get()
     print("  \(onMain.withLock { $0 }) of 100 steps ran on the main thread")
 
-    // A rerun that is asked for elsewhere runs here.
+    // A rerun that is requested elsewhere runs here.
     var runs = 0
     syncOperation { sync in
         runs += 1
@@ -66,20 +67,20 @@ func timeOnProcessor() -> Duration {
     }
     print("  \(runs) runs of a block on the thread that waits")
 
-    // The time of a wait runs out; items are served meanwhile.
+    // The time of a wait expires; items are served meanwhile.
     let endless = operation { _ in }
     let served = Mutex(false)
     DispatchQueue.main.async { served.withLock { $0 = true } }
     print("  timed out: \(endless.wait(timeout: .milliseconds(5)) == nil), served: \(served.withLock { $0 })")
 
-    // A wait sleeps, also after it has served something.
+    // A wait sleeps, even after it has served an item.
     operation { DispatchQueue.main.async {} }
     let before = timeOnProcessor()
     endless.wait(timeout: .milliseconds(200))
     print("  slept: \(timeOnProcessor() - before < .milliseconds(10))")
     endless.cancel()
 
-    // An end before the wait, and one that the wait's own items bring.
+    // An end before the wait, and one caused by the wait's own items.
     let ended = operation {}
     DispatchQueue.main.async { ended.cancel() }
     print("  ended: \(ended.wait() != nil)")
@@ -88,7 +89,8 @@ func timeOnProcessor() -> Duration {
     sync.start()
     print("  cancelled: \(sync.isCancelled)")
 
-    // In an item nothing is served, and the wait ends all the same; what came meanwhile comes after.
+    // Inside an item nothing is served, and the wait ends all the same; items that arrived meanwhile are
+    // served afterwards.
     syncOperation { outer in
         DispatchQueue.main.async {
             let isLate = Mutex(true)
@@ -109,7 +111,7 @@ RunLoopPump.install()
 print("the run loop")
 try common()
 
-/// Runs something on the main thread soon, from the run loop and not from the main queue.
+/// Runs a closure on the main thread soon, from the run loop and not from the main queue.
 @MainActor func soon(_ body: @escaping @Sendable () -> Void) {
     RunLoop.main.add(Timer(timeInterval: 0, repeats: false) { _ in body() }, forMode: .default)
 }
@@ -130,7 +132,7 @@ let syncs = (0..<8).map { _ in COSyncOperation<Void> { _ in } }
 nest()
 print("  \(syncs.filter(\.isFinished).count) nested waits ended")
 
-// A run loop in a timer takes what was to wake the wait around it.
+// A run loop inside a timer consumes the wake-up of the wait around it.
 for _ in 0..<20 {
     syncOperation { sync in
         MainActor.assumeIsolated {

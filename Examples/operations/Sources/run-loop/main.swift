@@ -1,5 +1,5 @@
 // A command-line tool with Foundation's run loop: while the main thread waits for an operation, timers fire and ports
-// are read. And operations of ours in a queue of Foundation's, and the other way round.
+// are read. Also our operations in a queue of Foundation's, and conversely.
 
 import CompositeOperations
 import CompositeOperationsFoundation
@@ -18,7 +18,7 @@ syncOperation { sync in
     RunLoop.main.add(timer, forMode: .default)
 }
 
-// The main queue is served as well, and an end that comes from elsewhere is noticed.
+// The main queue is served as well, and an end from elsewhere is noticed.
 syncOperation { sync in
     DispatchQueue.main.async {
         print("in the main queue")
@@ -40,7 +40,7 @@ after.addDependency(ours)
 queue.addOperations([after, ours, before], waitUntilFinished: true)
 print("finished: \(ours.isFinished), cancelled: \(ours.isCancelled)")
 
-// The other way round: an operation of Foundation's as a step.
+// Conversely: an operation of Foundation's as a step.
 let cascade = cascadeOperation { cascade in
     try cascade.add(COOperation(foundation: BlockOperation { print("Foundation's step") }, in: queue))
     cascade.operation { print("our step") }

@@ -1,10 +1,10 @@
-// A command-line tool without `await`: sync operations straighten asynchronous work. While the main thread waits, it
-// serves the main queue; so work may come back to the main thread in the middle.
+// A command-line tool without `await`: sync operations make asynchronous work sequential. While the main thread
+// waits, it serves the main queue; so work may return to the main thread in the middle.
 
 import CompositeOperations
 import Dispatch
 
-/// Somebody else's asynchronous interface, which answers on the main queue.
+/// A third-party asynchronous interface, which answers on the main queue.
 func measure(_ text: String, then answer: @escaping @Sendable @MainActor (Int) -> Void) {
     operation { DispatchQueue.main.async { answer(text.count) } }
 }
@@ -19,7 +19,7 @@ for word in ["sync", "operations", "wait"] {
 }
 print("total: \(total)")
 
-// The block runs on this thread, each time, so that it may change what is around it.
+// The block runs on this thread, each time, so that it may change local variables.
 var attempts = 0
 let stubborn = syncOperation { sync in
     attempts += 1
@@ -35,11 +35,12 @@ let sum = operation {
 }
 print("from the main actor: \(try sum.wait()!.get())")
 
-// Nobody finishes this one: its time runs out.
+// This operation is never finished: its time expires.
 let forgotten = syncOperation(timeout: .milliseconds(10)) { _ in }
 if case .cancelled(let reason)? = forgotten.result { print("forgotten: \(reason)") }
 
-// The main queue serves one item at a time. A wait inside one serves nothing, and the sink is told before it begins.
+// The main queue serves one item at a time. A wait inside an item serves nothing, and the sink is notified before
+// the wait begins.
 syncOperation { outer in
     DispatchQueue.main.async {
         let inner = syncOperation { inner in

@@ -1,5 +1,5 @@
-// The model with backups that its members keep themselves: of each field there is a second one, and two hooks have to
-// name both.
+// The model with backups that its members keep themselves: each field has a second one, and two hooks have to name
+// both.
 
 import Transactions
 
@@ -21,12 +21,13 @@ final class PieChart: Transactable {
         elements[label] = PieChartElement(chart: self, label: label, percentage: percentage)
     }
 
-    /// The backup keeps what is removed alive, so it has to leave: it would be validated otherwise.
+    /// The backup keeps a removed element alive, so the element has to leave the chart: otherwise it would be
+    /// validated.
     func removeElement(label: String) throws {
         try elements.removeValue(forKey: label)?.transactionContext.leave()
     }
 
-    /// The backup is up to date always: each end sees to that.
+    /// The backup is always up to date: each end of a transaction updates it.
     func onBegin(transaction: Transaction) {}
 
     func onValidateCommit() throws {

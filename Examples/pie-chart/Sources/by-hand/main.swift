@@ -1,4 +1,4 @@
-// Six attempts to change a chart. Those that are refused leave it as it was.
+// Six attempts to change a chart. Refused attempts leave it unchanged.
 
 import Transactions
 
@@ -24,7 +24,7 @@ attempt {
     chart.addElement(label: "Part #2", percentage: 50)
 }
 attempt { set(0, 100) }
-attempt { set(120, -20) }  // both are wrong: the one that was made first is named, in every run
+attempt { set(120, -20) }  // both are wrong: the change made first is named, in every run
 attempt {
     chart.elements["Part #1"]?.percentage = -5
     try chart.removeElement(label: "Part #1")

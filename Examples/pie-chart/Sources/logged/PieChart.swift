@@ -1,4 +1,4 @@
-// The model with logged state: what a member wants checked is all that it writes down.
+// The model with logged state: a member only has to define its validation.
 
 import Transactions
 

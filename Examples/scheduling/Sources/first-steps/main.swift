@@ -1,5 +1,5 @@
-// From the top level of a program. What has one meaning everywhere is called here; the loops, which have a form that
-// blocks and one that suspends, are called in a closure or in a function.
+// At the top level of a program. Functions with one meaning everywhere are called here. The loops, which have a
+// blocking and a suspending form, are called in a closure or in a function.
 
 import Scheduling
 

@@ -1,4 +1,4 @@
-// A request's identifier goes along to the workers, through operations, ranges and lanes.
+// A request's identifier follows it to the workers, through operations, ranges and lanes.
 
 import Scheduling
 
@@ -10,7 +10,8 @@ func log(_ what: String) { print("\(Trace.request): \(what)") }
 
 func serve(on scheduler: Scheduler, log lane: SerialLane) throws {
     let counter = try CompletionCounter()
-    // Each operation asks for the context: the one that the lane appends to the log has that of its submitter.
+    // Each operation requests the context: the operation that the lane appends to the log has its submitter's
+    // context.
     try scheduler.submit(context: .inherited, in: counter) {
         do { try lane.submit(context: .inherited, in: counter) { log("resized") } } catch { log("\(error)") }
     }
@@ -20,7 +21,7 @@ func serve(on scheduler: Scheduler, log lane: SerialLane) throws {
         if Trace.request != "no request" { count.enter() }
     }
     log("\(count.outstanding) of 100 tiles know their request")
-    // Not asked for: the scheduler's configuration decides, and has none unless it is told so.
+    // Not requested: the scheduler's configuration decides, which by default propagates none.
     try lane.submit(in: counter) { log("an operation without context") }
     counter.wait()
 }

@@ -13,11 +13,11 @@ final class Exposition: MetricsFactory {
     fileprivate enum Value {
         case counter(Int64)
         case gauge(Double)
-        /// Sums of buckets, as the format has them.
+        /// Cumulative buckets, as the format requires.
         case times(buckets: [Int], sum_ns: Int64, count: Int)
     }
 
-    /// In seconds; the last bucket is that of all.
+    /// Upper bounds in seconds; the last bucket, without a bound, counts all.
     fileprivate static let bounds = [0.000_01, 0.000_1, 0.001, 0.01, 0.1, 1, 10]
 
     private let values = Mutex<[Key: Value]>([:])

@@ -26,7 +26,7 @@ struct Requests: Sendable {
     }
 }
 
-/// Prints a line, which is out when this returns.
+/// Prints a line, which is written when this returns.
 func print(_ line: String, flush: Bool) {
     let text = line + "\n"
     _ = write(STDOUT_FILENO, text, text.utf8.count)  // one call, so that lines stay whole

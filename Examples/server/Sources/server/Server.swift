@@ -1,16 +1,16 @@
-// Server.swift - requests whose work runs on a scheduler of the server's own, which can be measured, traced and stopped.
+// Server.swift - requests whose work runs on the server's own scheduler, which can be measured, traced and stopped.
 //
-//   swift run --package-path Examples/server server [PORT]       0, or none: any that is free, which it prints
+//   swift run --package-path Examples/server server [PORT]       0, or none: any free port, which it prints
 //   curl http://127.0.0.1:PORT/sum/1000
 //   curl http://127.0.0.1:PORT/metrics
-//   curl http://127.0.0.1:PORT/trace > trace.json                what its threads have just done: open it in ui.perfetto.dev
-//   kill -TERM PID                                               answers what it has accepted, and ends
+//   curl http://127.0.0.1:PORT/trace > trace.json                recent activity of its threads: open it in ui.perfetto.dev
+//   kill -TERM PID                                               answers accepted requests, and exits
 //
-// The group ends its services from the last to the first: for a moment requests are taken as before, then the server answers its last
-// one, then the scheduler drains. The board for the metrics is grafana.json, beside the package.
+// The group ends its services from the last to the first: for a moment requests are accepted as before, then the server answers its
+// last request, then the scheduler drains. The board for the metrics is grafana.json, next to the package.
 //
-// With SERVER_LOG_REQUESTS=1 it prints the number of each request that it begins, and of each whose work is done, for
-// Scripts/server-restarts, which counts what is lost.
+// With SERVER_LOG_REQUESTS=1 it prints the number of each request that it begins, and of each that is done, for
+// Scripts/server-restarts, which counts lost requests.
 
 import CompositeOperations
 import CoreMetrics
@@ -75,8 +75,8 @@ struct Server {
     }
 }
 
-/// So long the server goes on after the signal: requests that were on their way then are answered, and a load balancer looks
-/// elsewhere for the next ones. A server that stops listening at once resets connections that wait in the kernel's queue.
+/// How long the server continues after the signal: requests that were in flight are answered, and a load balancer sends later
+/// requests elsewhere. A server that stops listening at once resets connections that are queued in the kernel.
 struct Notice: Service {
     private let duration: Duration
 

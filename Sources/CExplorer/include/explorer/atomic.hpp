@@ -8,8 +8,9 @@
 ///     namespace concurrency = std;
 ///     #endif
 ///
-/// Of <atomic>, <mutex>, <condition_variable> and <thread> there is what stands below; locks are the
-/// standard's own. `new` and `delete` are the explorer's while a program runs: late uses and leaks are told.
+/// Provides the parts of <atomic>, <mutex>, <condition_variable> and <thread> that are declared below; locks
+/// are those of the standard library. `new` and `delete` are the explorer's while a program runs: late uses
+/// and leaks are reported.
 ///
 /// Objects have 1, 2, 4 or 8 bytes, and are copied by memcpy. A step's place in the source is where the
 /// method is called.
@@ -31,7 +32,7 @@
 
 #include "../explorer.h"
 
-// In every file that includes this, and one of them counts.
+// Defined in every file that includes this; the linker keeps one.
 __attribute__((weak)) void *operator new(std::size_t size)
 {
     void *memory = explorer_is_running() ? explorer_allocate(size, 0) : std::malloc(size == 0 ? 1 : size);
@@ -68,7 +69,7 @@ enum memory_order : int {
 namespace detail
 {
 
-// The order of a failure that nobody names.
+// The failure order when none is given.
 constexpr memory_order on_failure(memory_order success)
 {
     return success == memory_order_acq_rel   ? memory_order_acquire
@@ -264,7 +265,7 @@ using std::scoped_lock;
 using std::try_to_lock;
 using std::unique_lock;
 
-/// A condition variable that may wake without a reason, as in the standard.
+/// A condition variable that may wake spuriously, as in the standard.
 class condition_variable
 {
     std::uint32_t wakes = 0;
@@ -298,7 +299,7 @@ class condition_variable
     void notify_all(EXPLORER_PLACE) { wake(EXPLORER_THREADS, "notify all", file, line); }
 };
 
-/// To be joined before it goes, as std::thread is.
+/// Must be joined before it is destroyed, like std::thread.
 class thread
 {
     int number = -1;

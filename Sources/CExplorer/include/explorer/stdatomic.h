@@ -1,9 +1,9 @@
 /// explorer/stdatomic.h - C11's <stdatomic.h>, under the explorer: every access is a step.
 ///
-/// In place of <stdatomic.h>, or before it: that one is not read any more. `_Atomic(T)` is T here, so an
-/// operator on such a variable (`x++`, `x = 1`) is a plain access, and races are told as what they are; as
-/// the qualifier without parentheses, `_Atomic int x`, an operator escapes the explorer. Objects have 1, 2, 4
-/// or 8 bytes.
+/// Included in place of <stdatomic.h>, or before it, which is then skipped. `_Atomic(T)` is T here, so an
+/// operator on such a variable (`x++`, `x = 1`) is a plain access, whose races are reported. With the
+/// qualifier without parentheses, `_Atomic int x`, an operator escapes the explorer. Objects have 1, 2, 4 or
+/// 8 bytes.
 
 #ifndef EXPLORER_STDATOMIC_H
 #define EXPLORER_STDATOMIC_H
@@ -97,7 +97,7 @@ typedef struct {
         &explorer_here;                                                                                      \
     }))
 
-// The type without a qualifier, which a comma's second operand has lost.
+// The unqualified type: a comma's second operand has lost its qualifiers.
 #define explorer_type_of(object) __typeof__(((void)0, *(object)))
 
 // A value as the explorer keeps it, and back.
@@ -137,7 +137,7 @@ typedef struct {
 #define atomic_exchange_explicit(object, value, order)                                                       \
     explorer_change_of(EXPLORER_EXCHANGE, "exchange", object,                                                \
                        explorer_word_of(explorer_type_of(object), value), order)
-// Of a pointer: so many elements further.
+// For a pointer: `count` elements further.
 #define explorer_base_of(object) ((explorer_type_of(object))(uintptr_t)4096)
 #define explorer_step_of(object, count)                                                                      \
     ((uint64_t)((uintptr_t)(explorer_base_of(object) + (count)) - (uintptr_t)explorer_base_of(object)))

@@ -2,9 +2,9 @@
 /// execution.
 ///
 /// After this header malloc, calloc, realloc, aligned_alloc and free are the explorer's, and memset, memcpy
-/// and memmove are watched. An address does not come back, so an ABA of addresses shows as a use after free;
-/// one of nodes that the program itself keeps shows as it is. For C; in C++ `new` and `delete` are the
-/// explorer's by atomic.hpp.
+/// and memmove are watched. Addresses are not reused, so an ABA of addresses shows as a use after free; an
+/// ABA of nodes that the program itself recycles shows as such. For C; in C++ atomic.hpp makes `new` and
+/// `delete` the explorer's.
 
 #ifndef EXPLORER_STDLIB_H
 #define EXPLORER_STDLIB_H

@@ -1,15 +1,16 @@
 public import BenchmarkHarness
 public import Foundation
 
-/// The change between two recorded runs, each a file.
+/// The change between two recorded runs, each stored in a file.
 ///
 /// The runs were measured at different times, so their times cannot be compared directly: the machine may have been twice
 /// as slow in one of them. Within each run, ours and the peers were measured side by side. So the figure compared is the
-/// ratio of ours to the mean of the peers that are the same in both runs. The peers' own ratios to each other, in which
-/// nothing has changed, show how far the figure can be trusted: 95 of 100 of them differ by less than the ``band``. The
-/// intervals are widened by the band, and a change must exceed threshold plus band to count. ``SequentialHolm`` over the
-/// rows bounds the false alarms, over the p-values of the Mann-Whitney test. With six restarts in each run and 40 rows, a
-/// row counts only when each restart of the later run lies above each of the earlier one.
+/// ratio of ours to the mean of the peers whose version is the same in both runs. The ratios of these peers to one another
+/// should not change; how much they do shows how far the figure can be trusted: 95% of them change by less than the
+/// ``band``. The intervals are widened by the band, and a change must exceed threshold plus band to count.
+/// ``SequentialHolm``, applied to the rows' Mann-Whitney p-values, bounds the probability of a false alarm. With six
+/// restarts in each run and 40 rows, a row counts as worse only if every restart of the later run exceeds every restart of
+/// the earlier run by more than threshold plus band.
 public struct RunComparison: Encodable, Sendable {
     /// One series of ours.
     public struct Line: Encodable, Sendable {
@@ -23,9 +24,9 @@ public struct RunComparison: Encodable, Sendable {
         public var before: Double
         /// The median of the later one.
         public var after: Double
-        /// Later over earlier, relative to the peers; widened.
+        /// Later over earlier, relative to the peers; widened by the band.
         public var change: Interval
-        /// The number of peers that it is relative to; 0: these are times, and there is no verdict.
+        /// The number of peers that `change` is relative to. If 0, `change` is a ratio of times and is not judged.
         public var peers: Int
         /// The verdict.
         public var verdict: Verdict
@@ -37,19 +38,19 @@ public struct RunComparison: Encodable, Sendable {
     public var dates: [String]
     /// The change that is tolerated.
     public var threshold: Double
-    /// The probability of any false alarm, for a machine that changes no more than the peers show.
+    /// The probability of at least one false alarm, if the machine changed no more than the peers show.
     public var alpha: Double
-    /// How far apart unchanged peers are, as a fraction; nil: there are none.
+    /// By what fraction the ratios of unchanged peers differ between the runs; nil: there are no such peers.
     public var band: Double?
-    /// How much slower the later run was in all of these peers; the intervals exclude this.
+    /// The median over these peers of later over earlier time; the intervals exclude this factor.
     public var drift: Double?
     /// Worst first.
     public var rows: [Line]
-    /// Whether the restarts are enough for any row to be found worse.
+    /// Whether there are enough restarts for any row to be judged worse.
     public var canShow: Bool
     /// Series of ours that only one run has.
     public var missing: [String]
-    /// The verdict of the whole.
+    /// The overall verdict.
     public var outcome: GateOutcome
 
     /// Compares.
@@ -57,7 +58,7 @@ public struct RunComparison: Encodable, Sendable {
     /// - Parameters:
     ///   - workloads: the workloads to compare; nil: all.
     ///   - isWithinBand: whether an A/A figure of a run is within its limits.
-    ///   - anyMachine: whether runs of different machines may be compared.
+    ///   - anyMachine: whether runs from different machines may be compared.
     /// - Throws: ``BenchmarkError`` when the runs cannot be compared.
     public init(
         before: RunDocument, after: RunDocument, workloads: [String]? = nil, threshold: Double,
@@ -149,7 +150,7 @@ public struct RunComparison: Encodable, Sendable {
     public func json() throws -> Data { try readableJSON(self) }
 }
 
-/// Two runs, and the series of them that can be paired.
+/// Two runs, and the series that they have in common.
 private struct Pair {
     let before: RunDocument
     let after: RunDocument
@@ -225,7 +226,7 @@ private struct Pair {
         }
     }
 
-    /// By restart: the median over the rounds of the logarithm of a value over the geometric mean of its neighbours.
+    /// For each restart, the median over its rounds of log(value / geometric mean of the others' values in that round).
     private func ratios(of series: RunDocument.Series, to others: [RunDocument.Series]) -> [Double] {
         series.restarts.indices.compactMap { restart in
             let rounds = series.restarts[restart].rounds

@@ -1,4 +1,4 @@
-/// An implementation that a user would pick, behind one interface: it runs workloads.
+/// An implementation that a user might pick, adapted to a common interface for running workloads.
 ///
 /// A peer lives in its own process, and is used by one thread at a time.
 public protocol Peer: AnyObject, SendableMetatype {
@@ -8,13 +8,13 @@ public protocol Peer: AnyObject, SendableMetatype {
     static var version: String { get }
     /// The adapter's file, relative to the root of the repository: the report links to it.
     static var source: String { get }
-    /// Why the peer is not in this build, and how to change that, in one sentence; nil: it is.
+    /// One sentence: why the peer is not in this build, and how to include it. Nil if it is.
     static var missing: String? { get }
 
-    /// Describes the peer's form of a workload, if its name and its file do not: in a few words, with what it leaves out.
+    /// Describes in a few words how the peer implements a workload, and what it leaves out; nil if its name and file say enough.
     static func form(_ workload: String) -> String?
 
-    /// Why the peer cannot run a workload, in one sentence; nil when it can.
+    /// One sentence: why the peer cannot run a workload. Nil if it can.
     static func notApplicable(_ workload: String) -> String?
     /// The largest size that finishes in time; nil: any.
     static func largest(_ workload: String) -> Int?

@@ -33,7 +33,7 @@ public struct Estimate: Sendable, Hashable {
         self.coverage = coverage
     }
 
-    /// The same estimate of a monotonically increasing function of the values.
+    /// The same estimate for a monotonically increasing function of the values.
     public func map(_ transform: (Double) -> Double) -> Estimate {
         Estimate(median: transform(median), low: transform(low), high: transform(high), coverage: coverage)
     }
@@ -48,8 +48,8 @@ public struct Estimate: Sendable, Hashable {
 
     /// The probability that the values of this rank from either end bracket the median.
     package static func coverage(count: Int, rank: Int) -> Double {
-        // Outside: at most `rank` values below the median, or at most `rank` above; each with probability P(B
-        // <= rank).
+        // The interval misses the median if at most `rank` values lie below it, or at most `rank` above: each
+        // with probability P(B <= rank).
         var term = pow(0.5, Double(count))
         var tail = 0.0
         for k in 0...rank {
@@ -59,7 +59,7 @@ public struct Estimate: Sendable, Hashable {
         return max(0, 1 - 2 * tail)
     }
 
-    /// The largest rank whose interval still has this coverage; 0, the whole range, when none has.
+    /// The largest rank whose interval still has this coverage; 0 (the whole range) if there is none.
     package static func rank(count: Int, coverage wanted: Double) -> Int {
         var rank = 0
         while rank + 1 < (count + 1) / 2, coverage(count: count, rank: rank + 1) >= wanted { rank += 1 }

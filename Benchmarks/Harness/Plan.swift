@@ -46,8 +46,8 @@ public struct Plan: Sendable {
     /// Creates a plan, and checks that its names exist.
     ///
     /// - Parameters:
-    ///   - known: the names that users see.
-    ///   - hidden: names that take part only if they are named.
+    ///   - known: the names of the peers that users see.
+    ///   - hidden: the names of peers that take part only if the options name them.
     ///   - only: the units to measure, by their names; all if it is empty.
     /// - Throws: ``BenchmarkError`` that names anything unknown.
     public init(_ options: PlanOptions, known: [String], hidden: [String] = [], only: [String] = []) throws {
@@ -104,10 +104,10 @@ public struct Plan: Sendable {
         }
     }
 
-    /// How often the processes are restarted.
+    /// How many times the processes are restarted.
     public var restarts: Int { options.depth.restarts }
 
-    /// The most samples of each size that each process runs, after one that is discarded.
+    /// The maximum number of samples that each process runs for each size, after one that is discarded.
     var rounds: Int {
         switch options.depth {
         case .smoke: 1
@@ -116,19 +116,19 @@ public struct Plan: Sendable {
         }
     }
 
-    /// Samples that take longer than this run once in each restart, and without a warm-up unless they fill memory: they
-    /// are long enough to be warm for most of their time.
+    /// A sample that takes longer than this is run once in each restart, and without a warm-up unless it fills memory: it
+    /// is long enough to be warm for most of its time.
     static let long_s = 0.04
 
     private static func units(of workloads: [Workload], _ options: PlanOptions) -> [RunUnit] {
         (0..<options.depth.restarts).flatMap { restart in
-            // Costs vary little, and take long to measure.
+            // Costs vary little, and take a long time to measure.
             workloads.filter { $0.metric != .cost || restart < 2 }
                 .map { RunUnit(workload: $0.id, restart: restart) } + sweep(workloads, options, restart)
         }
     }
 
-    /// A curve needs no interval: three sets of processes measure it.
+    /// A curve needs no confidence interval, so three sets of processes are enough.
     private static func sweep(_ workloads: [Workload], _ options: PlanOptions, _ restart: Int) -> [RunUnit] {
         guard restart < 3 else { return [] }
         return (options.threadSweep ?? []).filter { $0 != options.threads }.flatMap { threads in
@@ -179,7 +179,7 @@ struct Prediction {
         note(workload, series.peer, n: series.n, seconds: value * Double(operations) / 1e9)
     }
 
-    /// The seconds, at least linear in the operations; for the first size the least possible time.
+    /// The predicted seconds, at least linear in the operations; for the first size, the least possible time.
     func seconds(_ workload: Workload, _ peer: String, n: Int) -> Double {
         let predicted = last["\(workload.id) \(peer)"].map {
             $0.seconds * max(1, Double(workload.operations(n)) / Double(max(1, $0.operations)))

@@ -59,7 +59,7 @@ public struct RunDocument: Codable, Sendable {
         public var threads: Int
         /// Its file, relative to the root of the repository; nil: the run predates this field.
         public var source: String?
-        /// Its form in a workload, by the identifier, if its name and its file do not say it.
+        /// Its form in a workload, by the identifier of the workload, where its name and its file do not reveal it.
         public var forms: [String: String]?
         /// Why it does not take part, by the identifier of the workload; nil: the run predates this field.
         public var notApplicable: [String: String]?
@@ -90,11 +90,11 @@ public struct RunDocument: Codable, Sendable {
         public var unit: String
         /// The values: by restart of the processes, by round.
         public var restarts: [Restart]
-        /// Costs, means over all samples, by name.
+        /// The costs by name, each the mean over all samples.
         public var counts: [String: Double]
         /// The checksum of every sample.
         public var checksum: UInt64
-        /// Why there are fewer values than planned; nil: there are not.
+        /// Why there are fewer values than planned; nil: none are missing.
         public var stopped: String?
         /// Whether the size was skipped because it would take too long; nil: the run predates this field.
         public var isLeftOut: Bool?
@@ -151,8 +151,8 @@ public struct RunDocument: Codable, Sendable {
         public var warnings: [String]
     }
 
-    /// A sentence for each size of a workload at which ours should have been measured and was not, or not
-    /// completely. A size that would take too long may be skipped if another one was measured.
+    /// A sentence for each size of a workload at which the peer `ours` should have been measured and was not, or
+    /// not completely. A size that would take too long may be skipped if another size was measured.
     public var missing: [String] {
         let ours = results.filter { $0.peer == "ours" }
         let measured = Set(ours.lazy.filter { !$0.values.isEmpty }.map(\.workload))

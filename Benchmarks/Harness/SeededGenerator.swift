@@ -6,8 +6,8 @@ package struct SeededGenerator: RandomNumberGenerator {
 
     package init(seed: UInt64) { state = seed }
 
-    /// The order of one unit does not depend on which units were measured before: a resumed run has the same
-    /// orders.
+    /// The round order within a unit does not depend on which units were measured before it, so a resumed run
+    /// has the same orders.
     init(seed: UInt64, unit: RunUnit) {
         // FNV-1a: the same in every process, unlike `Hasher`.
         state = "\(unit)".utf8.reduce(seed ^ 0xCBF2_9CE4_8422_2325) {

@@ -90,7 +90,7 @@ final class OperationQueuePool: PausablePool {
         }
     }
 
-    /// W5 by dependencies: an operation that finishes the group.
+    /// W5 with dependencies: one operation, which finishes the group, depends on all others.
     private func group(count: Int) -> Sample {
         let slots = Slots(count: count)
         let end = ChainEnd()
@@ -107,7 +107,7 @@ final class OperationQueuePool: PausablePool {
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }
 
-    /// W6 by dependencies: every operation depends on its predecessor.
+    /// W6 with dependencies: every operation depends on its predecessor.
     private func cascade(steps: Int) -> Sample {
         let end = ChainEnd()
         let state = Slots(count: 2)
@@ -168,7 +168,7 @@ final class OperationQueuePool: PausablePool {
         return run.sample(from: start, to: stop)
     }
 
-    /// W14 by the queue's own means, while no operation has begun.
+    /// W14 with the queue's own cancellation, before any operation has begun.
     private func cancellation(count: Int) -> Sample {
         let slots = Slots(count: count)
         pause()

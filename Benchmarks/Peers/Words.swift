@@ -1,11 +1,11 @@
-/// A closure as its two words, so that a C function can carry it without a box around it.
+/// A closure as two machine words, which a C function can carry without boxing the closure.
 ///
-/// The struct keeps the closure's natural calling convention: through a generic pointer it would be
-/// re-abstracted, which allocates.
+/// The struct keeps the closure's natural calling convention: loaded through a generic pointer, the closure
+/// would be re-abstracted, which allocates.
 struct Words {
     private let run: @Sendable () -> Void
 
-    /// Calls `use` with a C function and the words to call it with, once, from any thread.
+    /// Calls `use` with a C function and the two words to pass to it. That function must be called once, from any thread.
     @inline(__always)
     static func of(
         _ run: @escaping @Sendable () -> Void,

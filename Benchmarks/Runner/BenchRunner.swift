@@ -16,12 +16,13 @@ struct BenchRunner: ParsableCommand {
         ],
         defaultSubcommand: Run.self)
 
-    /// Not asynchronous: a peer's process measures the cost of tasks of the main actor, and runs on its own thread.
+    /// Not asynchronous: the process that serves a peer measures tasks on the main actor, and runs that actor's jobs
+    /// itself, on the main thread.
     static func main() {
         ending {
             var command = try parseAsRoot()
             guard let asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
-            // Used by the task alone: this thread does not touch it again.
+            // Used only by the task: this thread does not touch it again.
             nonisolated(unsafe) var running = asynchronous
             Task {
                 do {
@@ -35,7 +36,7 @@ struct BenchRunner: ParsableCommand {
         }
     }
 
-    /// Runs `body`; an error becomes a sentence and the exit status of the process.
+    /// Runs `body`. An error is printed, and determines the exit status of the process.
     private static func ending(_ body: () throws -> Void) {
         do {
             try body()

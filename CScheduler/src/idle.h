@@ -19,7 +19,7 @@ typedef struct {
     csched_aligned_to_line csched_atomic(uint64_t) sleepers[CSCHED_SLEEPER_WORDS];
     csched_atomic(uint32_t) searching; // workers that search for work
     csched_atomic(uint32_t) awake;     // workers that do not sleep
-    csched_atomic(uint64_t) busy;      // workers that do not rest (X6); upper half: how often one stirred
+    csched_atomic(uint64_t) busy;      // workers that do not rest (X6); upper: joins and stirs so far
     csched_atomic(uint32_t) sentry;    // 1 + the index of the sleeper that looks again by itself; 0: none
     csched_atomic(bool) crowded;       // threads outnumber CPUs, as far as workers can tell (W8)
     csched_atomic(bool) guarded;       // the watch is on guard (W9)

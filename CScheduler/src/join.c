@@ -102,7 +102,9 @@ static void wait_on_worker(csched_worker *worker, csched_fork *fork)
         if (csched_worker_run_nested(worker, &wait)) {
             look = 0;
         }
-        csched_yield(); // the branch is mostly short, and its end wakes to this CPU, where its worker runs
+        // No sleep yet: the branch is mostly short, and its end would wake this thread on the CPU where the
+        // branch's worker is running.
+        csched_yield();
     }
     csched_worker_settle(worker);
     if (!is_done_soon(fork)) {

@@ -6,15 +6,15 @@
 //       out. The list is emptied only as a whole, so there is no ABA.
 //   L3  A drain runs at most CSCHED_TURN operations, then queues itself again: a lane that never runs dry
 //       does not monopolise a worker.
-//   L4  references: one of the owner, and one of every drain that is queued or runs. The last one frees the
-//       lane.
+//   L4  references: one held by the owner, and one by each drain that is queued or running. The last release
+//       frees the lane.
 //   L5  No submission relies on a thread that may be stopped. A submitter pushes, then submits a drain unless
-//       one is queued and has not begun, or one runs. `queued` is incremented after the submission and
+//       one is queued and has not begun, or is running. `queued` is incremented after the submission and
 //       decremented when the drain begins: it may be too low, never too high. If it is too low, that costs a
 //       drain that finds nothing.
 //   L6  A drain that ends clears `running`, then checks the list again. With L5: either the submitter sees
 //       that no drain runs, or the drain sees what was pushed. (P22)
-//   L7  A submitter whose drain is refused tries to withdraw its own operation, by the state of its node. If
+//   L7  A submitter whose drain is refused tries to withdraw its own operation, via its node's state. If
 //       that succeeds, it returns the scheduler's status; else a drain has already taken the operation, which
 //       is thus accepted.
 //   L8  A drain has the priority of the submission that queues it, but never background: operations of other
@@ -56,7 +56,7 @@ struct csched_lane {
 typedef struct frame {
     const csched_lane *lane;
     const struct frame *outer;
-    uint32_t nesting; // the worker's: operations that a wait runs on top of the lane's do not belong to it
+    uint32_t nesting; // the worker's: operations that a wait runs on top of the lane's are not the lane's
 } frame;
 
 csched_thread_local const frame *innermost;
@@ -177,11 +177,11 @@ static void drain(void *context, void *extra, csched_disposition disposition)
                 }
                 continue;
             }
-            // L3. On the scheduler of this worker: the lane's own, or the fallback if that is closed.
+            // L3. On this worker's scheduler: the lane's own, or the fallback if the lane's own is closed.
             if (turn >= CSCHED_TURN &&
                 start(lane, worker->scheduler, NULL, CSCHED_PRIORITY_DEFAULT) == CSCHED_OK) {
                 csched_store(&lane->running, false, seq_cst);
-                // That drain runs the rest, unless it came too early and found this one still running.
+                // The new drain runs the rest, unless it began too early and found this one still running.
                 if (csched_load(&lane->queued, seq_cst) > 0 || !begin(lane)) {
                     break;
                 }
@@ -246,7 +246,7 @@ csched_status csched_lane_submit_at(csched_lane *lane, const csched_operation *o
 {
     if (csched_unlikely((csched_load(&lane->scheduler->control, relaxed) & CSCHED_CLOSING) != 0) &&
         csched_scheduler_current() != lane->scheduler) {
-        return CSCHED_CLOSED; // what L7 withdraws would stay in the lane until it is released
+        return CSCHED_CLOSED; // a node that L7 withdraws would stay until the lane is released
     }
     return submit(lane, operation, NULL, priority);
 }

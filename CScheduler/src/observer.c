@@ -1,11 +1,11 @@
-// observer.c - an RCU snapshot whose holder is called outside every read section.
+// observer.c - the observer: kept in an RCU snapshot, and called outside every read section.
 //
-//   O1  A snapshot has one reference of the scheduler, and one of every call in progress. A call takes its
+//   O1  The scheduler holds one reference to a snapshot, and so does every call in progress. A call takes its
 //       reference inside a read section, where a published snapshot cannot be freed, and only if the count is
-//       not zero (from zero it never rises again).
+//       not zero (it never rises from zero).
 //   O2  The last reference retires the snapshot; its release function runs after the grace period, on the
-//       thread that frees. Destroying a scheduler that was ever observed waits for that: no release function
-//       is called later.
+//       thread that frees the snapshot. Destroying a scheduler that was ever observed waits for this: no
+//       release function is called later.
 
 #include "observer.h"
 
@@ -81,7 +81,7 @@ csched_status csched_scheduler_observe(csched_scheduler *scheduler, const csched
 
 void csched_observer_dispose(csched_scheduler *scheduler)
 {
-    unreference(scheduler, csched_load(&scheduler->observer, relaxed)); // no other thread has the scheduler
+    unreference(scheduler, csched_load(&scheduler->observer, relaxed)); // no other thread uses the scheduler
     if (csched_load(&scheduler->observed, relaxed)) {
         csched_reclaim_flush(); // O2
     }

@@ -22,7 +22,7 @@
 //   csched_thread_local                           storage class
 //   csched_yield(), csched_now_ns()
 //   csched_ticks(), csched_ticks_are_steady()     a counter that is cheaper to read, if it is good as a clock
-//   csched_is_recording()                         whether events are recorded; what they are of is no step
+//   csched_is_recording()                         whether events are recorded; false under the explorer
 //   csched_thread_id(), csched_thread_sleeps(id)  the kernel's id of this thread; whether that one is blocked
 //   csched_thread_ran_ns(id)                      how long it has run; always 0 if that is unknown
 //   csched_warn(name, sentence)                   a sentence on stderr

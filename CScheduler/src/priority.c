@@ -1,8 +1,9 @@
 // priority.c - operations that do not wait in turn: of high priority, and of the background.
 //
 //   N1  Operations of such a priority have separate queues: for each priority, a deque of each worker and an
-//       inbox of each thread. None of them is ever in a queue of the default priority, but what was taken in
-//       vain there: so no operation carries its priority, and those of the default one only pay a load.
+//       inbox of each thread. None of them is ever in a queue of the default priority: a worker puts back
+//       there only what it took from there. So no operation carries its priority, and those of the default
+//       one only pay a load.
 //   N2  A flag says that operations of the priority may wait. The publishing thread raises it, unless it is
 //       up. A worker that finds nothing lowers it, then checks all queues once more, and raises it again if
 //       it finds something. So while an operation waits, the flag is up, or a thread is about to raise it: a
@@ -13,10 +14,9 @@
 //   N4  Shares. High priority is checked before every operation; after CSCHED_HIGH_MOST of it in a row there
 //       is a fair turn (X4). The background is checked when a worker finds nothing else, and at a fair turn
 //       if the next one would come more than CSCHED_FAIR_MOST operations after its last share. So a worker
-//       that runs n operations while something of each priority waits has run at least n / CSCHED_FAIR_MOST
-//       of the background, and, unless it is of high priority itself, at least as many of the default. A turn
-//       that is reported as void does not count as a share: a fair turn follows. So void operations do not
-//       delay those behind them.
+//       that runs n operations while some of each priority wait has run at least n / CSCHED_FAIR_MOST of the
+//       background, and at least as many of the default. A turn that is reported as void does not count as a
+//       share: a fair turn follows. So void operations do not delay those behind them.
 //   N5  An operation that a body submits has the body's priority, unless another one is given. So has the
 //       second branch of a join, which looks for it only in the deque of that priority.
 //   N6  A lone operation of high priority in the deque of a running worker is that worker's next step, except

@@ -29,8 +29,8 @@ typedef struct {
 
 /// False: out of memory.
 bool csched_registry_init(csched_registry *registry, csched_reclaim *domain);
-/// Drops the scheduler's hold on every inbox; inboxes whose thread has ended are freed. No worker may be
-/// left.
+/// Drops the scheduler's hold on every inbox; inboxes whose thread has ended are freed. All workers must have
+/// exited.
 void csched_registry_destroy(csched_registry *registry);
 
 /// The calling thread's inbox, or NULL when it has none at the scheduler with this id. Wait-free, usually two
@@ -41,7 +41,7 @@ csched_submitter *csched_registry_find(uint64_t scheduler_id);
 csched_submitter *csched_registry_add(csched_registry *registry, uint64_t scheduler_id, bool stays_open);
 
 /// Reader, inside a read section: takes operations from the first inbox after `*cursor` that has some, and
-/// advances the cursor. On its way it unlists empty inboxes whose threads have ended. Lock-free.
+/// advances the cursor. Unlists empty inboxes whose threads have ended on the way. Lock-free.
 size_t csched_registry_take(csched_registry *registry, uint64_t *cursor, csched_operation *operations,
                             size_t room);
 /// Reader, inside a read section. seq_cst: the re-check before sleeping.
@@ -50,7 +50,7 @@ bool csched_registry_is_empty(const csched_registry *registry);
 void csched_registry_close(csched_registry *registry);
 /// Reader, inside a read section: how many operations were ever appended.
 uint64_t csched_registry_appended(const csched_registry *registry);
-/// Reader, inside a read section: how many operations wait. An estimate at this moment.
+/// Reader, inside a read section: how many operations wait. A momentary estimate.
 uint64_t csched_registry_waiting(const csched_registry *registry);
 
 #endif

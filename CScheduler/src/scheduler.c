@@ -2,7 +2,8 @@
 // path of an operation.
 //
 //   S1  Each bit of the shutdown in control is set once, by fetch_or, and stays set: closing, then sealed,
-//       then stopped. The count of suspensions above them changes by compare-exchange.
+//       then stopped. The count of suspensions above them changes by compare-exchange; a shutdown clears it
+//       by fetch_and.
 //   S2  closing stops new inboxes, the sweep closes the listed ones, sealed signals to the workers that the
 //       sweep is done. So when the last worker falls asleep in a sealed scheduler, nothing is left and
 //       nothing can arrive (X6).

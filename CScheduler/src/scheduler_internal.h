@@ -36,7 +36,7 @@ struct csched_scheduler {
     csched_atomic(bool) observed; // ever observed (O2)
     csched_atomic(void *) owner;
     void (*release_owner)(void *owner);
-    void (*isolate)(void (*body)(void *context), void *context); // calls nested bodies; NULL: none
+    void (*isolate)(void (*body)(void *context), void *context); // calls nested bodies; NULL: directly
     csched_atomic(struct csched_timers *) timers; // NULL until the first timer; written under `lifecycle`
     csched_reclaim *domain;
     csched_atomic(uint64_t) ran_in_callers; // operations, under CSCHED_WHEN_FULL_RUN_IN_CALLER

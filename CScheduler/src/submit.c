@@ -112,7 +112,8 @@ static csched_status make_room(csched_scheduler *scheduler, const csched_operati
                                bool *ran)
 {
     csched_capacity *capacity = &scheduler->capacity;
-    if ((csched_load(&scheduler->control, relaxed) & CSCHED_CLOSING) != 0) { // else its inbox is closed
+    // relaxed: if this misses a close, the append is refused, as the close also closes the inbox (U3).
+    if ((csched_load(&scheduler->control, relaxed) & CSCHED_CLOSING) != 0) {
         return CSCHED_CLOSED;
     }
     if (csched_capacity_try_enter(capacity, count)) {

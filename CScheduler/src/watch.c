@@ -237,9 +237,9 @@ static bool replace(csched_scheduler *scheduler, csched_worker *worker, uint32_t
     return true;
 }
 
-// Looks at all workers inside a body. `patient`: they have been there for long, so a seat is given away even
-// if nothing waits, and its new holder sleeps where submissions find it. Returns whether a worker was
-// replaced.
+// Looks at all workers inside a body. `patient`: the looks are at their slowest, so the seat of a blocked
+// worker is given away even if nothing waits, and its new holder sleeps where submissions find it. Returns
+// whether a worker was replaced.
 static bool look(csched_scheduler *scheduler, bool patient)
 {
     pthread_mutex_lock(&scheduler->lifecycle); // Z4

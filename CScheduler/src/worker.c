@@ -1451,7 +1451,7 @@ void csched_worker_unblock(csched_worker *worker)
         if (!csched_is_seated(seat) || (seat & CSCHED_SEAT_ANNOUNCED) == 0) {
             return;
         }
-        // P29. acquire: from here on nobody but this worker says what its seat is.
+        // P29. acquire: the worker uses its deque again only after it has seen that it kept its seat.
     } while (
         !csched_cas_weak(&worker->seat, &seat, seat & ~(uint32_t)CSCHED_SEAT_ANNOUNCED, acquire, relaxed));
 }

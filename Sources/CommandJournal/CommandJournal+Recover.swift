@@ -103,7 +103,7 @@ extension CommandJournal {
     ///   - deciding: called for each command in doubt that has no key, in order, and then for each that threw when it was begun again. A
     ///     run continues when nothing in it is left in doubt.
     /// - Throws: ``JournalError/busy``, ``JournalError/closed``, ``JournalError/fileReplaced(path:)`` and ``JournalError/storage(_:)``;
-    ///   and, depending on `undecodable`, ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``
+    ///   and, with `Undecodable.stop`, ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``
     ///   for a command: nothing was done. ``JournalError/recoveryStopped(_:_:)``, with the report so far, when the recovery has begun,
     ///   and the journal cannot be written, an output or a proof cannot be decoded, or the recovery is cancelled between runs. The error
     ///   of a command does not end the recovery; the report contains it.

@@ -10,7 +10,7 @@ public enum JournalError: Error, CustomStringConvertible {
     case notAJournal(path: String)
     /// The file was written by another version of this library. It was not changed.
     case schemaVersion(found: Int, expected: Int)
-    /// A record that is not the last one was changed, or cannot be read. The file was not changed.
+    /// A record that is not the last one is not as it was written; or a record cannot be read. The file was not changed.
     case corrupt(path: String, sequence: Int64, reason: String)
     /// A command's type is not among those that the journal was given.
     case unknownType(String, sequence: Int64?)

@@ -62,7 +62,7 @@
             return try JournalAnchor(bytes: Array(bytes.prefix(count)))
         }
 
-        /// - Parameter isSynced: whether the anchor must survive a loss of power from now on.
+        /// - Parameter isSynced: whether the anchor survives a loss of power as soon as this returns.
         func write(_ anchor: JournalAnchor, isSynced: Bool) throws {
             let bytes = anchor.bytes()
             guard pwrite(descriptor, bytes, bytes.count, 0) == bytes.count,

@@ -31,7 +31,7 @@ package final class Waiter: @unchecked Sendable {
 
     private var means: Means?
     fileprivate let isCancellable: Bool
-    /// Which of several ordered events it waits for.
+    /// Which of several ordered events the waiter waits for.
     package fileprivate(set) var mark: Int64 = 0
     fileprivate var isListed = false
     fileprivate var next: Waiter?
@@ -70,7 +70,7 @@ package final class Waiter: @unchecked Sendable {
     /// Suspends the calling task until it is woken, or the task is cancelled.
     ///
     /// - Parameters:
-    ///   - register: as above.
+    ///   - register: as for the `wait` that ignores cancellation.
     ///   - remove: in one critical section, removes the waiter from the list; returns whether it was there. Called on any
     ///     thread.
     package static func wait(
@@ -112,8 +112,8 @@ package final class Waiter: @unchecked Sendable {
     }
 }
 
-/// The waiters, in the order of registration. Registration and removal are O(1). A value that contains references: the owner
-/// has one, and never copies it.
+/// The waiters, in the order of registration. Registration and removal are O(1). Copies would share the waiters, so the
+/// owner never copies its list.
 package struct WaitList {
     private var first: Waiter?
     private unowned(unsafe) var last: Waiter?
@@ -186,7 +186,7 @@ package struct WaitList {
             var rest = first
             while let waiter = rest {
                 rest = waiter.next
-                waiter.next = nil  // otherwise their releases would nest
+                waiter.next = nil  // otherwise their deallocations would recurse
                 waiter.wake()
             }
         }

@@ -7,14 +7,14 @@ public import Foundation
 
 extension COOperation where Success == Void {
     /// An operation that runs a Foundation operation: it finishes when the Foundation operation finishes, and ends
-    /// as cancelled if that one was cancelled. Cancelling it cancels the Foundation operation, even before the
-    /// start.
+    /// as cancelled if the Foundation operation was cancelled. Cancelling it cancels the Foundation operation,
+    /// even before the start.
     ///
     /// A Foundation operation runs once: a rerun, or a copy, finds it finished.
     ///
     /// - Parameters:
-    ///   - operation: may already be in `queue`, executing or finished, but must not be in another queue or in
-    ///     another operation created like this.
+    ///   - operation: may already be in `queue`, executing or finished, but must not be in another queue or
+    ///     wrapped by another operation.
     ///   - queue: the queue that it is added to at the start; nil: a private one.
     public convenience init(foundation operation: Foundation.Operation, in queue: OperationQueue? = nil) {
         self.init({
@@ -37,8 +37,8 @@ extension Foundation.Operation {
         let waiters = Guarded(WaitList())
         await Waiter.wait { waiter in
             let registration = waiters.withLock { $0.append(waiter) }
-            // Every operation that can be in a queue notifies its dependents; the completion block belongs to the
-            // user.
+            // A dependent, not the completion block, which belongs to the user. Every operation that can be in a
+            // queue notifies its dependents.
             let resume: @Sendable () -> Void = {
                 if waiters.withLock({ $0.remove(waiter) }) { waiter.wake() }
             }

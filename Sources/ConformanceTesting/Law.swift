@@ -1,9 +1,9 @@
 // Law.swift - a promise that holds for every scheduler that claims it, how to check it, and how to break it.
 
-/// A sentence that holds for every scheduler that claims its subject matter.
+/// A promise that holds for every scheduler that makes the claims the law needs.
 ///
-/// Each law comes with a saboteur: code between the law and the subject that breaks the promise. If a law does not see this on
-/// a subject, it proves nothing about that subject.
+/// Each law comes with a saboteur: code inserted between the law and its subject to break the promise. A law that does not
+/// detect its saboteur on a subject proves nothing about that subject.
 public struct Law: Sendable {
     /// A letter for the topic, and a number.
     public let id: String
@@ -13,8 +13,8 @@ public struct Law: Sendable {
     public let needs: [Need]
     /// The saboteur, which breaks the promise on purpose.
     public let saboteur: Saboteur
-    /// Whether the law promises that something happens. Such a law must see its saboteur by an event that is missing, any
-    /// other law by a wrong event: so a slow machine misleads neither.
+    /// Whether this is a liveness law: it promises that something happens. A liveness law must detect its saboteur by a
+    /// missing event, a safety law by a wrong event, so a slow machine misleads neither.
     let isOfProgress: Bool
     let ask: @Sendable (Trial) throws -> Void
 
@@ -46,7 +46,7 @@ extension Law: CustomStringConvertible {
 
 /// A claim or an ability that a law needs.
 public enum Need: Hashable, Sendable, CustomStringConvertible {
-    /// A promise.
+    /// The subject makes this promise.
     case claim(Claim)
     /// ``Instance/width``, within the given range.
     case width(ClosedRange<Int>)
@@ -108,9 +108,9 @@ public enum Need: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A layer between a law and a subject that breaks a promise.
+/// A layer between a law and its subject; the layer breaks the promise.
 public struct Saboteur: Sendable {
-    /// Its act, for example "drops every third closure".
+    /// How it breaks the promise, for example "drops every third closure".
     public let name: String
     let change: @Sendable (inout Instance, Acts) -> Void
 

@@ -1,4 +1,4 @@
-// Trace.swift - the events of a case by thread, and their drawing.
+// Trace.swift - the events of a test case by thread, and their text table.
 
 import Glibc
 import PropertyTesting
@@ -7,9 +7,9 @@ import PropertyTesting
 public struct Trace: Hashable, Sendable, CustomStringConvertible {
     /// Something that happened.
     public struct Event: Hashable, Sendable {
-        /// The column.
+        /// The index of the thread's column.
         public let thread: Int
-        /// Its name, in a word or two.
+        /// The event's name, in a word or two.
         public let text: String
     }
 
@@ -38,7 +38,7 @@ public struct Trace: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Records a trace if it is wanted; recording perturbs the case.
+/// Records a trace if it is on. It is optional because recording perturbs the timing of the case.
 final class Tracer: Sendable {
     private struct State {
         var columns: [UInt: Int] = [:]
@@ -50,10 +50,10 @@ final class Tracer: Sendable {
 
     init(isOn: Bool) { state = isOn ? Locked(State()) : nil }
 
-    /// Names this thread: its next event goes into a column of that name.
+    /// Names the calling thread: its next event goes into a new column of that name.
     func name(_ name: String) {
         state?.withLock { state in
-            // A new thread may have the number of one that has ended.
+            // A new thread may reuse the `pthread_t` of a thread that has ended.
             state.columns[UInt(pthread_self())] = state.names.count
             state.names.append(name)
         }

@@ -1,13 +1,13 @@
 // History: records calls while threads make them, for `isLinearizable`.
 //
 // Orderings:
-//   P1  the time of a return (release) -> the time of a call (acquire): when, by the times, one call returned
-//       before another was called, it happened before the other.
+//   P1  the time of a return (release) -> the time of a call (acquire): if the times say that one call returned
+//       before another began, the first call happened before the other.
 
 import CompositeOperationsBasics
 import Synchronization
 
-/// Records the concurrent calls of some threads to an object, and its answers, as the ``Call``s that
+/// Records the concurrent calls that threads make on an object, and its answers, as the ``Call``s that
 /// ``isLinearizable(_:from:step:)`` takes.
 ///
 /// ```swift
@@ -18,15 +18,15 @@ import Synchronization
 /// #expect(isLinearizable(history.calls, from: [], step: model))
 /// ```
 ///
-/// Recording perturbs little: a call costs two additions to one shared counter, and writes to memory of the
-/// thread's own that is already mapped. But these additions order the calls that they separate (P1): calls that do
-/// not overlap cannot test whether the object publishes the values that it passes on. Test that without a history.
+/// Recording perturbs little: a call costs two additions to one shared counter, and writes to the thread's own
+/// memory, which is already mapped. But these additions order the calls that they separate (P1): calls that do not
+/// overlap cannot test whether the object publishes the values that it passes on. Test that without a history.
 public final class History<Operation: Sendable, Answer: Sendable>: @unchecked Sendable {
     // Unchecked: other threads read what a thread wrote only after it has ended, which is the caller's
     // responsibility.
     //
-    // Not a class for each thread, nor an array of calls: unspecialised code asks the runtime for such types at
-    // each call, which orders the threads in the eyes of ThreadSanitizer (P1's test failed to fail).
+    // Neither a class for each thread nor an array of calls: unspecialised code asks the runtime for such types at
+    // each call, which orders the threads in the eyes of ThreadSanitizer (so the test of P1 could not fail).
     private let operations: UnsafeMutablePointer<Operation>
     private let answers: UnsafeMutablePointer<Answer>
     private let times: UnsafeMutablePointer<(called: Int, returned: Int)>
@@ -114,7 +114,7 @@ public final class History<Operation: Sendable, Answer: Sendable>: @unchecked Se
 /// together.
 private var gap: Int { 16 }
 
-/// Memory that is written to once, so its use causes no page faults.
+/// Allocates memory and writes to all of it, so its later use causes no page faults.
 private func allocateInPlace<Element>(_ count: Int) -> UnsafeMutablePointer<Element> {
     let elements = UnsafeMutablePointer<Element>.allocate(capacity: count)
     UnsafeMutableRawPointer(elements).initializeMemory(

@@ -69,8 +69,8 @@ public enum PropertyOutcome<Value> {
 ///   - property: nil if the property holds for the value; otherwise the reason why not.
 /// - Complexity: at most `cases + shrinkLimit` runs of the property, and ten discarded cases for each case.
 ///
-/// Isolation: the caller's, and so may be the property's. When an enclosing ``Watchdog`` fires, its report says how
-/// to replay the case that hangs.
+/// Isolation: the caller's; the property may share it. When an enclosing ``Watchdog`` fires, its report says how to
+/// replay the case that hangs.
 public nonisolated(nonsending) func check<Value>(
     _ generator: Generator<Value>, options: PropertyOptions, classify: (Value) -> [String] = { _ in [] },
     _ property: (Value) async -> String?

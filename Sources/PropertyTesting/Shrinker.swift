@@ -36,7 +36,7 @@ struct Shrinker<Value> {
         guard runsLeft > 0 else { return false }
         var source = Source(replaying: Tape(choices))
         guard let value = try? generator.value(from: &source) else { return false }
-        let tape = source.tape  // the choices really used: shorter, when the generator needed fewer
+        let tape = source.tape  // the choices actually used: shorter if the generator needed fewer
         guard tape.isSimpler(than: best.tape) else { return false }
         runsLeft -= 1
         guard let reason = await runCase(value, tape, property) else { return false }
@@ -45,7 +45,7 @@ struct Shrinker<Value> {
         return true
     }
 
-    /// Removes the longest spans first: a whole branch goes in one step.
+    /// Removes the longest spans first, so a whole branch is removed in one step.
     private nonisolated(nonsending) mutating func removeSpans(_ property: (Value) async -> String?) async
         -> Bool
     {
@@ -67,7 +67,7 @@ struct Shrinker<Value> {
         return improved
     }
 
-    /// Moves amounts between choices: a sum that must not fall would otherwise keep many small parts.
+    /// Moves amounts between choices: otherwise a sum that must not decrease would keep many small parts.
     private nonisolated(nonsending) mutating func moveChoices(_ property: (Value) async -> String?) async
         -> Bool
     {

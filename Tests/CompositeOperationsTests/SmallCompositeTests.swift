@@ -1,5 +1,5 @@
-// SmallCompositeTests - composites without options and handlers, which need no memory in addition to their own: they
-// report, release and keep the same as all others.
+// SmallCompositeTests - composites without options or handlers, which allocate nothing beyond themselves: they report,
+// release and retain the same as all other composites.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Reads an operation when it is released: under the operation's lock that would be a deadlock.
+/// Reads an operation's state in `deinit`: releasing this object under the operation's lock would deadlock.
 private final class Looking: Sendable {
     private let operation: @Sendable () -> AnyOperation?
     private let released: Count
@@ -189,14 +189,14 @@ private final class Looking: Sendable {
         #expect(try await cascade.value == [0, 1, 2, 42])
     }
 
-    /// A query made while a composite waits to go on.
+    /// A query made after `awake()`, while the composite waits to continue.
     private enum Look: CaseIterable, Sendable { case children, tree, child }
 
     @Test(arguments: Look.allCases, [false, true])
     private func `who looks between an awake and its going on takes nothing away`(
         look: Look, isCascade: Bool
     ) async {
-        for _ in 0..<scaled(20) {  // most of them: when the plain ones are known to be over
+        for _ in 0..<scaled(20) {  // in most rounds, the plain children are already known to have ended
             let tries = Count()
             let first = Mail<Child<Int>>()
             let (isAwake, mayEnd, isOpen) = (Mail<AnyOperation>(), Gate(), Gate())
@@ -303,7 +303,7 @@ private final class Looking: Sendable {
             registered.send(())
         }
         await registered.next()
-        await begun.next()  // its slot is older
+        await begun.next()  // its block runs, so it holds the queue's slot
         let returned = ", its block has returned without an end"
         #expect(
             await eventually {

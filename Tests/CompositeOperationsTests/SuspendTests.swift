@@ -1,4 +1,4 @@
-// SuspendTests - gates: what starts and completes behind them (G26, G27), and what a suspended operation does to its
+// SuspendTests - gates: how they hold back starts and completions (G26, G27), and how a suspended operation affects its
 // queue (G36).
 
 @testable import CompositeOperations
@@ -23,7 +23,7 @@ import Testing
         #expect(one.state == .suspended && one.isSuspended)
         #expect(one.start() && !one.start())
         #expect(one.state == .suspended && one.attempt == 1)
-        // After this, the target has done everything that was submitted before.
+        // When this returns, the target has run everything submitted earlier.
         try await operation {}.value
         #expect(runs.value == 0)
         #expect(one.resume() && !one.resume())
@@ -64,11 +64,11 @@ import Testing
             _ = await scopes.next()
             while !group.isEnded {
                 guard group.suspend() else { break }
-                // From here on no block begins; the blocks that had begun are counted.
+                // No block begins from here on. Count those that already had.
                 let begun = Self.runs(below: group)
                 try await operation {}.value
                 let later = Self.runs(below: group)
-                // Fewer, if a finished composite has released its children.
+                // The count shrinks if a finished composite has released its children.
                 #expect(later <= begun)
                 #expect(group.state == .suspended || group.state == .ending || group.isEnded)
                 group.resume()
@@ -140,7 +140,7 @@ import Testing
             #expect(await eventually { !boxes.entries.isEmpty })
             let nested = boxes.entries[0]
             let all: [AnyOperation] = [outer, nested, inner]
-            // The inner operation may have run before the first toggle: from then on every call is refused.
+            // The inner operation may run before the first toggle. Once it has run, it refuses every call.
             var closed: Set<Int> = []
             for index in toggles {
                 if closed.contains(index) {

@@ -3,7 +3,7 @@
 // whether a record of what happened is consistent.
 //
 // Two things are nondeterministic: what happens to the siblings when a child of a transactional operation does not
-// finish, and what commands from outside find.
+// finish, and the state in which commands from outside find the operations.
 
 /// How an operation ended.
 enum ModelEnding: Hashable, Sendable, CustomStringConvertible {
@@ -30,7 +30,7 @@ enum ModelEnding: Hashable, Sendable, CustomStringConvertible {
 
 /// The required result of a deterministic plan.
 struct TreeModel {
-    /// One operation made for a node. Each run of the enclosing block makes another one.
+    /// One operation created for a node. Each run of the enclosing block creates another one.
     struct Expected: Equatable, CustomStringConvertible {
         var ending: ModelEnding
         var attempt: Int
@@ -97,9 +97,9 @@ private final class Modelled {
     var children: [Modelled] = []
     var hasThrown = false
     var hasFallenBack = false
-    /// A resolver has used up its attempts: after that the handler cannot redo anything.
+    /// A resolver has used up its attempts; the handler can no longer redo anything.
     var isExhausted = false
-    /// The operation continues with its present children.
+    /// The operation continues with its current children.
     var isAwakening = false
 
     init(_ node: TreePlan.Node, _ parent: Modelled?) {
@@ -108,7 +108,7 @@ private final class Modelled {
     }
 }
 
-/// Evaluates a plan in the order in which things have to happen.
+/// Evaluates a plan sequentially, in an order in which its operations may run.
 private struct Evaluation {
     var operations: [Int: [Modelled]] = [:]
     var order: [Int] = []
@@ -159,7 +159,7 @@ private struct Evaluation {
                 guard let resolver = leaf.resolver else { return .failed(node: id) }
                 if resolver.allows(after: operation.attempt) { break }
                 defer { operation.hasFallenBack = true }
-                // A cancellation without a reason, while the decision is open, decides nothing.
+                // A fallback that cancels without a reason does not change the outcome: the operation fails.
                 return resolver.fallback == .finish && !operation.hasFallenBack
                     ? .finished(id) : .failed(node: id)
             }
@@ -202,7 +202,7 @@ private struct Evaluation {
         -> ModelEnding?
     {
         var next = 0
-        while next < operation.children.count {  // which may grow
+        while next < operation.children.count {  // the array may grow meanwhile
             let child = operation.children[next]
             next += 1
             if child.ending?.isFinished == true { continue }
@@ -237,7 +237,8 @@ private struct Evaluation {
         }
     }
 
-    /// No redo can reach the operation any more. If its handler was not asked, it is notified of the end now.
+    /// No redo can reach the operation any more. A handler not yet called for the current attempt is now notified of
+    /// the end.
     func settle(_ operation: Modelled) {
         for child in operation.children { settle(child) }
         guard operation.node.composite?.handler != nil, operation.ending?.isFinished != true else { return }
@@ -289,7 +290,7 @@ extension TreePlan.Resolver {
 // MARK: - Whether a record makes sense
 
 extension TreeModel {
-    /// Returns the contradictions to the model, for a deterministic plan.
+    /// Returns where the record contradicts the model of a deterministic plan.
     func objections(to record: TreeRecord) -> [String] {
         var objections: [String] = []
         for (id, expected) in operations.sorted(by: { $0.key < $1.key }) {
@@ -416,8 +417,8 @@ extension TreeRecord {
             }
             if composite.handler != nil, entry.hasClosures {
                 if !ending.isFinished, entry.decisions.isEmpty { found.append("its handler was not called") }
-                // One call more for an operation that was cancelled before its first attempt, and is begun
-                // nevertheless.
+                // One more call is allowed for an operation that was cancelled before its first attempt and
+                // begins nevertheless.
                 let attempt = entry.attempt ?? 1_000
                 if entry.decisions.count > max(1, attempt + (attempt > 0 && entry.cancellations > 0 ? 1 : 0))
                 {

@@ -1,8 +1,8 @@
 // VirtualTimeTests.swift - random trees on one thread. The tape chooses which pending piece of work runs next, and time
 // passes when nothing else is left to do. Hence an interleaving can be replayed from one line.
 //
-// Turns, handlers, the jobs of asynchronous blocks and calls "from elsewhere" all are such pieces. Only timers are
-// tasks of the runtime, on a separate thread: the driver waits for them where it lets time pass.
+// Turns, handlers, the jobs of asynchronous blocks and calls "from elsewhere" are all such pieces. Only timers are
+// tasks of the runtime, on a separate thread: the driver waits for them when it lets time pass.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -139,10 +139,10 @@ private struct VirtualEnvironment: TreeEnvironment {
     var isSingleThreaded: Bool { true }
 }
 
-/// Time allowed for what the runtime's own thread has to do.
+/// Time allowed for work on the runtime's own thread.
 private let patience: Duration = testLimit * 0.5
 
-/// Time allowed between a change that is seen and its consequence on that thread.
+/// Time allowed for an observed change to take effect on the runtime's thread.
 private let grace: Duration = .seconds(2)
 
 /// An upper bound that no plan reaches.
@@ -193,7 +193,7 @@ private func run(_ plan: TreePlan) async -> [String] {
         objections.append("the queue has \(queue.operationCount)")
     }
     run.letGo()
-    // The task of a timer, or a cancelled task, may still be exiting, possibly by way of the target.
+    // The task of a timer, or a cancelled task, may still be exiting, possibly through the target.
     let isGone = await eventually(within: patience) {
         while !target.isEmpty { target.step(0) }
         return run.leftovers == (0, 0)
@@ -209,15 +209,15 @@ private func pass(_ run: TreeRun, _ clock: VirtualClock, _ target: VirtualTarget
     let end = ContinuousClock.now + patience
     while ContinuousClock.now < end {
         guard await eventually(within: patience, { clock.sleepers != (0, 0) }) else { return false }
-        // A timer begins to sleep, and a disarmed one stops, only after a moment.
+        // Timers begin to sleep, and disarmed ones stop, with a delay.
         _ = await eventually(within: grace) { clock.sleepers == run.timers }
         let (before, awoken) = (run.progress, clock.awoken)
         guard clock.wakeNext() else { continue }
-        // Even on a busy machine, no other sleeper is woken before that.
+        // Wait for the woken sleeper, so that no other one is woken first, even on a busy machine.
         guard await eventually(within: patience, { clock.awoken > awoken }) else { return false }
         // A disarmed timer does nothing.
         guard await eventually(within: grace, { !target.isEmpty || run.progress != before }) else { continue }
-        // A turn or a handler usually follows a moment later. Waiting for it leaves the order to the tape.
+        // A turn or a handler usually follows a moment later. Wait for it, so that the tape alone chooses the order.
         _ = await eventually(within: grace) { !target.isEmpty }
         return true
     }

@@ -76,7 +76,7 @@ import Testing
             let third = cascade.operation {}
             #expect(!second.addDependency(third.operation))
             #expect(third.addDependency(second.operation), "which it waits for anyhow")
-            // Ready-made operations, for which others wait already.
+            // Ready-made operations that other operations already wait for.
             #expect(
                 second.addDependency(ready) && ready.addDependency(late)
                     && inner.addDependency(third.operation))
@@ -202,7 +202,7 @@ import Testing
     #endif
 
     @Test(.promises("G6")) func `what a search for cycles comes upon is released when it is over`() async {
-        /// Searches for cycles, too, when it is released.
+        /// Starts another search for cycles when it is deallocated.
         final class Looking: Sendable {
             deinit { _ = COOperation<Void>().addDependency(COOperation<Void>()) }
         }
@@ -243,7 +243,7 @@ import Testing
                 return error.kind
             }
         }
-        // There is only one worker, so this runs when the other task is waiting.
+        // There is only one worker, so this task runs only once the other one is waiting.
         await Task(executorPreference: alone) {}.value
         waiting.cancel()
         #expect(await waiting.value == .taskCancelled)
@@ -265,7 +265,7 @@ import Testing
                 return error
             }
         }
-        // There is only one worker, so this runs when the other task is waiting.
+        // There is only one worker, so this task runs only once the other one is waiting.
         await Task(executorPreference: alone) {}.value
         #expect(one.cancel(CancelReason(.removed)))
         #expect(await waiting.value?.kind == .removed)

@@ -65,7 +65,7 @@ func fail(_ sentence: String) -> Never {
     exit(1)
 }
 
-/// Recovers what is in the folder, and works until it is killed, or has done `jobs`.
+/// Recovers the journal in the folder, and executes commands until the process is killed or has done `jobs` jobs.
 func work(in folder: String, _ events: Events, seed: UInt64, session: Int, jobs: Int) async throws {
     let process = Process(folder, events)
     Process.current = process
@@ -103,7 +103,7 @@ func work(in folder: String, _ events: Events, seed: UInt64, session: Int, jobs:
     await journal.close()
 }
 
-/// One command, or several; some fail. Some are executed twice.
+/// Executes one command, or several all-or-nothing; some fail, and some are executed twice.
 private func execute(
     _ job: String, _ journal: CommandJournal, _ process: Process, _ random: inout SplitMix64
 ) async throws {
@@ -137,8 +137,8 @@ private func execute(
     } catch is TransactionFailure { answer("rolledBack") }
 }
 
-/// Replays, and checks that the replayed work is the work that the ledger has as done and not undone, except for work
-/// in doubt.
+/// Replays, and checks that the replayed work is the work that the ledger records as done and not undone, except for
+/// work in doubt.
 private func replay(
     _ journal: CommandJournal, _ process: Process, inDoubt: [CommandJournal.InDoubt]
 ) async throws {

@@ -1,4 +1,4 @@
-// LinearizabilityTests.swift - histories with and without an order: small ones against all their orders, long ones, and how they are drawn.
+// LinearizabilityTests.swift - linearizable and non-linearizable histories: small ones against brute force, long ones, drawn failures.
 
 import Glibc
 import PropertyTesting
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func `a history with an order is accepted`() {
-        // The pop overlaps both pushes, so it may come after either.
+        // All three calls overlap, so push(2) and the pop may take effect before push(1).
         #expect(
             isLinearizable(
                 [
@@ -76,7 +76,7 @@ import Testing
         for _ in 0..<Int(source.draw(below: 7)) {
             let thread = Int(source.draw(below: UInt64(threads)))
             let called = times[thread] + Int(source.draw(below: 4))
-            // Times may be equal: calls that touch, overlap.
+            // Times may be equal: calls that touch count as overlapping.
             let returned = called + Int(source.draw(below: 6))
             times[thread] = returned + 1
             let operation =
@@ -101,7 +101,7 @@ import Testing
             let failure = linearizabilityFailure(of: history, from: [], step: Self.fifo)
             #expect((failure == nil) == hasOrder)
             if let failure {
-                // The reported prefix has no order, but has one when the unexplained call, and calls that return later, are left open.
+                // The reported prefix has no order. It has one if the unexplained call, and calls that return later, count as pending.
                 #expect(!Self.hasOrder(failure.calls[...], []))
                 let answered = failure.calls[failure.unexplained]
                 let before = failure.calls.filter { $0.returned < answered.returned }
@@ -113,7 +113,7 @@ import Testing
         #expect(with.withLock { $0 } > Self.cases / 7 && without.withLock { $0 } > Self.cases / 7)
     }
 
-    /// Like `hasOrder`, but each call in `open` may or may not have taken effect, with the answer that it has.
+    /// Like `hasOrder`, but each call in `open` may or may not take effect; if it does, it gives its recorded answer.
     private static func hasOrder(_ calls: ArraySlice<QueueCall>, _ state: [Int], with open: [QueueCall])
         -> Bool
     {
@@ -136,11 +136,11 @@ import Testing
 
     // MARK: Long ones
 
-    /// A history of a queue that four overlapping threads fill and empty.
+    /// A history of a queue that is filled and emptied by calls that may overlap their neighbours.
     private static func long(_ count: Int) -> [QueueCall] {
         var (queue, random) = ([Int](), SplitMix64(seed: 5))
         return (0..<count).map { number in
-            // The call takes effect at 10 times its number, and overlaps the call before, the call after, or both.
+            // The call takes effect at 10 times its number, and may overlap the previous call, the next call, or both.
             let called = 10 * number - Int(random.next() % 8)
             let returned = 10 * number + Int(random.next() % 8)
             if random.next() % 2 == 0, queue.count < 20 {
@@ -187,7 +187,7 @@ import Testing
         func step(_ state: Int, _ operation: Entry, _ answer: Int) -> Int? {
             operation.isWrite ? answer : state == answer ? state : nil
         }
-        // Sixteen writers, each with its own key, and readers. As one history, the states are those of all keys combined.
+        // Sixteen keys, each with a writer and a reader. As one history, the state would have to combine all keys.
         var calls: [Call<Entry, Int>] = []
         for key in 0..<16 {
             for round in 0..<20 {

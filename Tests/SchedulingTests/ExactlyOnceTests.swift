@@ -6,7 +6,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// A program: operation i is submitted by operation `parents[i]`, or by an outside thread.
+/// A random tree of operations: each is submitted by its parent, a root by an outside thread.
 private struct Program: Sendable {
     let children: [[Int]]
     let roots: [Int]

@@ -1,7 +1,7 @@
-// LeavesNothing.swift - after each test, no instances that the modules count are left in this process.
+// LeavesNothing.swift - checks that no test leaves counted instances behind in this process.
 //
 // Instances are counted for the whole process, so the check runs only where one test runs at a time: in a debug build, under
-// `Scripts/census`, which sets CENSUS to the file for the names of the tests that were checked.
+// `Scripts/census`, which sets CENSUS to the path of a file; the names of the checked tests are appended to it.
 
 import CompositeOperations
 import CompositeOperationsBasics
@@ -34,7 +34,7 @@ package struct LeavesNothingTrait: SuiteTrait, TestTrait, TestScoping {
         #endif
     }
 
-    /// Otherwise each refused call of a test would print a line.
+    /// Turns diagnostics off; otherwise each refused call in a test would print a line.
     private static let diagnosticsAreOff: Void = Diagnostics.onReport(nil)
 
     #if DEBUG
@@ -42,7 +42,7 @@ package struct LeavesNothingTrait: SuiteTrait, TestTrait, TestScoping {
         /// The leftovers of earlier tests, already reported.
         private static let known = Locked<[String: Int]>([:])
 
-        /// Returns the instances left behind. Objects that the test held are released with its frame; other objects, a moment later.
+        /// Returns the instances left behind. Polls for up to 5 s, since some objects are released shortly after the test returns.
         private static func leftovers() async -> [String] {
             let known = known.withLock { $0 }
             let end = ContinuousClock.now + .seconds(5)

@@ -1,7 +1,7 @@
 // children_scenarios.c - children without objects, and an embedder that takes them over.
 //
 // The embedder is minimal: a lock, the state of each child that it has taken, and the memory, which it
-// frees when it is complete and no thread is inside any more. Children carry their number as their context.
+// frees when it is complete and no thread is inside any more. Children carry their number as their input.
 
 #include "world.h"
 

@@ -210,7 +210,7 @@ static void all_check(void) { csched_free(crew); }
 
 // Submissions come one after another while both workers sleep: the lowest is woken; in a crowd, the worker
 // that was not woken last (W8).
-static int taker; // the thread that took the last number
+static int taker; // plain: the worker that took the last number
 
 static void takes_as_first(void) { taker = 0; }
 static void takes_as_second(void) { taker = 1; }

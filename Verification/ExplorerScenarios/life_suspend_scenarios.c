@@ -193,7 +193,7 @@ static void suspended_sleeps_main(void)
 }
 MAIN(suspended_sleeps)
 
-// A queued notification, on a worker that runs no body: the worker shows as running while it runs
+// A notification that waits, on a worker that runs no body: the worker shows as running while it runs
 // operations of its wait, and not afterwards.
 static csched_completion *second;
 
@@ -218,7 +218,7 @@ static void begin_waiting_notification(void)
 static void notification_waits_main(void)
 {
     begin_waiting_notification();
-    world_explore(); // with time: the watch checks, if it was suspended while looking for work
+    world_explore(); // with time: the watch looks, if the suspension came while the wait searched
     gate_open(&gates[1]);
     suspends_and_resumes();
     gate_pass(&gates[2]);

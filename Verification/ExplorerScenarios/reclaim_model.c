@@ -79,7 +79,7 @@ void csched_reclaim_flush(void)
 {
     // The wait may be for readers of other schedulers.
     for (;;) {
-        uint32_t seen = csched_load(&ended, acquire); // first: it changes after memory is freed below
+        uint32_t seen = csched_load(&ended, acquire); // first: it changes after memory is freed
         if (!is_anything_retired()) {
             break;
         }

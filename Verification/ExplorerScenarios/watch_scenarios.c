@@ -393,7 +393,7 @@ static void ends_armed_main(void)
 }
 MAIN(ends_armed)
 
-// The worker enters the reserve when no other worker will come any more.
+// The worker enters the reserve when the watch, which would recall it, is ending or has ended.
 static void ends_in_reserve_main(void)
 {
     open_and_stop();

@@ -49,7 +49,7 @@ int number_of(void *context);
 void ran(int number, csched_disposition disposition);
 
 /// Called when one of the operations [0, IN_TURN), which were submitted from outside in this order, begins:
-/// fails (S11) if it begins before more older ones than two batches have begun.
+/// fails (S11) if more older ones than two batches hold have not begun by then.
 enum { IN_TURN = 8 * CSCHED_BATCH };
 void begins_in_turn(int number);
 

@@ -1,7 +1,7 @@
 import BenchmarkCore
 import Dispatch
 
-/// Closures that undo, in arrays: what a Swift user writes first.
+/// Arrays of undo closures: what a Swift programmer would write first.
 final class ClosuresPeer: HandWrittenPeer {
     static let name = "closures"
     static let source = "Benchmarks/Peers/ByHand/ClosuresPeer.swift"

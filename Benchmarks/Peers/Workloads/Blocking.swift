@@ -6,8 +6,8 @@ import Synchronization
 /// measured from the time when the operation was due (open loop).
 ///
 /// A pool of a few threads would take minutes for all blockers, so a blocker that has not begun when the time
-/// is over returns at once. An operation that is still queued then is late by at least the time that was
-/// left.
+/// is up returns at once. An operation that is still queued then is late by at least the time from when it
+/// was due to the end.
 func startsWhileBlocked(
     blockers: Int, block: (Blocker) -> Void, start: (TimedMark) -> Void
 ) -> Sample {
@@ -40,7 +40,7 @@ func startsWhileBlocked(
     return sample
 }
 
-/// Blocks its thread without announcing it.
+/// Blocks its thread without announcing that to the pool.
 struct Blocker: Job {
     let time: BlockingTime
     let mark: Mark

@@ -21,7 +21,7 @@ final class HandMadeGroup: @unchecked Sendable {
 
     var isOpen: Bool { !isCancelled.load(ordering: .relaxed) }
 
-    /// No further child begins; of the first `begun` children, those in flight have ended.
+    /// Keeps further children from beginning; cancels those of the first `begun` that are in flight.
     func cancel(begun: Int) {
         isCancelled.store(true, ordering: .sequentiallyConsistent)
         for child in children[..<begun] { child.end(as: .cancelled) }
@@ -85,7 +85,7 @@ private struct GroupRoot<P: Pool>: Job {
     }
 }
 
-/// Adds its mark to its slot if an operation of the previous stage has left one there.
+/// Adds its mark to its slot; after the first stage, only if the slot `before` has been marked.
 struct StageMark: Job {
     nonisolated(unsafe) private let slot: UnsafeMutablePointer<UInt64>
     nonisolated(unsafe) private let before: UnsafeMutablePointer<UInt64>?
@@ -94,7 +94,7 @@ struct StageMark: Job {
     /// - Parameter slots: one for each operation of all stages; the waiter keeps them alive.
     init(slots: Slots, width: Int, stage: Int, index: Int) {
         slot = slots.address(of: stage * width + index)
-        // The neighbour from the other end, which another worker has probably run.
+        // The mirrored index in the previous stage: probably run by another worker.
         before = stage == 0 ? nil : slots.address(of: stage * width - 1 - index)
         mark = Workload.mark(stage * width + index)
     }
@@ -116,7 +116,7 @@ func stagesByHand<P: Pool>(_ pool: P, width: Int) -> Sample {
     return Sample(from: start, to: stop, operations: count, checksum: stages.slots.checksum)
 }
 
-/// Sendable: the group is replaced by the last operation of a stage.
+/// Sendable: only the last operation of a stage replaces the group.
 private final class Stages<P: Pool>: @unchecked Sendable {
     let pool: P
     let width: Int

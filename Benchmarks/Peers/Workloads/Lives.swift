@@ -25,5 +25,5 @@ private struct OnlyOperation: Job {
     }
 }
 
-/// Why it cannot be measured what a peer's pool costs to start and to end.
+/// Why the cost of starting and ending a peer's pool cannot be measured.
 let withoutEnd = "Its threads are those of the process: nobody makes them, or ends them."

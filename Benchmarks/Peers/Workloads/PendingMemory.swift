@@ -19,7 +19,7 @@ func pendingMemory(_ pool: some PausablePool, count: Int) throws -> Sample {
     return memory.sample(from: start, to: stop, operations: count, checksum: slots.checksum)
 }
 
-/// W20 for a group made by hand.
+/// W20 for a hand-made group.
 func pendingGroup(_ pool: some PausablePool, count: Int) throws -> Sample {
     let slots = Slots(count: count)
     pool.pause()
@@ -69,8 +69,8 @@ struct LiveBytes {
         return sample
     }
 
-    /// Returns the bytes that remain: a pool that reclaims on a separate thread, or after a grace period, gets 50 ms to do
-    /// so.
+    /// Returns the live bytes after 50 ms, which give a pool time to reclaim on a separate thread or after a grace
+    /// period.
     private static func settled() -> Int {
         sleep(until: now_ns() + 50_000_000)
         return now()

@@ -24,7 +24,7 @@ import Testing
 
     @Test(arguments: [(0.5, 400.0), (0.9, 3_600.0), (0.25, 400.0 / 3)])
     func `the grain is what the overhead demands`(efficiency: Double, grain_ns: Double) throws {
-        // As close as linear interpolation between two neighbours is to the curve.
+        // Dense enough for linear interpolation between two neighbours to follow the curve closely.
         let grains = Array(stride(from: 100, through: 10_000, by: 20))
         let grain = document(grains.shuffled(), overhead_ns: 400).effectiveGrain(
             "ours", efficiency: efficiency)
@@ -54,7 +54,7 @@ import Testing
         #expect(run.efficiency("W1", n: 1_000, peer: "ours") == nil)
     }
 
-    /// One sufficient length is not enough: all longer ones have to be sufficient, too.
+    /// One long enough length does not suffice: the efficiency must also be reached at all greater lengths.
     @Test func `the curve is crossed for the last time`() throws {
         var run = document([100, 1_000, 10_000], overhead_ns: 100)
         // 1,000 ns: an efficiency of 0.25 between those of 0.5 and 0.99.

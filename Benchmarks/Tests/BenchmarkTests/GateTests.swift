@@ -14,7 +14,7 @@ import Testing
         return document
     }
 
-    /// A step of a cascade is recorded with 2 allocations, a step of a rollback with 3.05.
+    /// The records: 2 allocations per step of a cascade, 3.05 per step of a rollback.
     private func gates(_ run: RunDocument) -> Gates {
         var recorded = RecordedCounts()
         for (row, n, allocations) in [("W6-cascade ours", 3_000, 2), ("W16-last ours", 1_000, 3.05)] {
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    /// A step of a rollback is recorded with 3.05 allocations, of 1,000 steps.
+    /// The record of a rollback: 3.05 allocations per step, at 1,000 steps.
     @Test(arguments: [(3.24, 1_000, true), (3.26, 1_000, false), (9.0, 10, true), (9.0, 10_000, true)])
     func `allocations of the libraries are compared at the size of their record`(
         allocations: Double, n: Int, holds: Bool
@@ -72,7 +72,7 @@ import Testing
         }
         let ran = document([series("W14-50", n: 1_000_000, counts: ["ran_after_cancel": 1])])
         #expect(gates(ran).countFailures().count == 1)
-        // The peers' counts are not exact, and are no reason for ours to fail.
+        // The peers' counts are not exact, so they must not fail a gate.
         let others = document([
             series("W20", n: 1_000, counts: ["bytes_left": 999]),
             series("W14-50", n: 1_000, peer: "dispatch", counts: ["ran_after_cancel": 1, "bytes_left": 64]),
@@ -85,13 +85,13 @@ import Testing
         for workload in some + BenchmarkCore.workloads.map(\.id).filter({ $0.hasPrefix("W24-") }) {
             let linear = [1_000, 10_000, 100_000].map { series(workload, n: $0) }
             #expect(gates(document(linear)).countFailures().isEmpty)
-            // Each size takes half as long again per operation: the power 1.18.
+            // Each size takes 1.5 times as long per operation as the previous one: total time grows as n^1.18.
             let steep = [(1_000, 100.0), (10_000, 150), (100_000, 225)].map {
                 series(workload, n: $0.0, time: $0.1)
             }
             #expect(gates(document(steep)).countFailures().count == 1)
-            // Another program took CPU time during the long samples: ours used as much CPU time as in the
-            // short ones.
+            // Another program took CPU time during the long samples. Ours used as much CPU time per operation
+            // as in the short ones.
             let loaded = steep.map {
                 series(workload, n: $0.n, time: $0.values[0], counts: ["cpu_ns_per_op": 100])
             }
@@ -132,7 +132,8 @@ import Testing
         #expect(try Page(run).render().contains("Ours is faster than every peer in \(won) of 1 workloads"))
     }
 
-    /// For two sizes of a workload: values of the larger one, why they ended, whether it was skipped.
+    /// For the larger of two sizes: how many values it has, why measuring stopped, whether it was skipped, and
+    /// how many sizes are then missing.
     @Test(
         arguments: [
             (6, nil, nil, 0), (0, "predicted to take 9 s a sample", true, 0),

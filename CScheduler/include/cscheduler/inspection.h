@@ -36,7 +36,7 @@ typedef struct {
     char name[16];
     uint32_t threads;      ///< worker threads; all of them, even beyond `room`
     uint64_t waiting[3];   ///< operations from outside that no worker has taken yet, by csched_priority
-    uint64_t appended[3];  ///< all such operations so far
+    uint64_t appended[3];  ///< all operations from outside so far, taken or not
     uint64_t next_wake_ns; ///< CLOCK_MONOTONIC, when its timer thread wakes up next; UINT64_MAX: never
     bool suspended;
     bool closing; ///< it no longer accepts operations from outside

@@ -82,8 +82,8 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     /// Earlier notices are delivered first, unless another thread is delivering them: a trigger does not wait for other threads.
     ///
     /// - Parameter work: if triggered from within a notification of this action, it runs after that notification, in the same
-    ///   loop; if triggered from within its own work, it may do so, too. Work that waits for a slot runs on the thread that frees
-    ///   the slot.
+    ///   loop; if triggered from within its own work, it may do so, too. Work that waits for a slot runs on the thread that
+    ///   delivers the notices in place, usually the one that frees the slot.
     @inlinable
     public convenience init<Value>(
         _ name: String = "", when precondition: Precondition<Value>, policy: ActionPolicy = .reject,

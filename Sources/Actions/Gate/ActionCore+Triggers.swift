@@ -8,7 +8,8 @@
 //   I4  a waiting trigger that gets a slot begins as an item of the mailbox in place, appended together with the slot. So waiting
 //       triggers begin in order, and later notices do not delay them.
 //   I5  inline work that is admitted at once is called in its trigger: after earlier notices, if the trigger can deliver them,
-//       and immediately, if another thread is delivering. A trigger neither waits for other threads nor leaves its work to them.
+//       and immediately, if another thread is delivering, or is about to. A trigger neither waits for other threads nor leaves its
+//       work to them.
 //       Only a trigger from within a notification or the work of this action, on the delivering thread, leaves its work to the
 //       enclosing loop.
 

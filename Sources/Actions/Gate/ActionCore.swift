@@ -7,10 +7,9 @@ internal import CInspection
 import Synchronization
 
 @usableFromInline final class ActionCore: @unchecked Sendable {
-    // Unchecked, and so is their exclusivity: the variables are accessed only under the gate's lock, which is not
-    // recursive.
+    // Unchecked, also for exclusivity: the variables are accessed only under the gate's lock, which is not recursive.
 
-    /// A separate object, so that an execution that has ended retains only this and not the core.
+    /// A separate object, so that an execution that has ended retains only the name and not the core.
     @usableFromInline let name: ActionName
     var id: ActionID { name.id }
     let policy: ActionPolicy
@@ -125,7 +124,7 @@ import Synchronization
 
     /// Under no lock.
     func deliver() {
-        // The mailbox in place always exists, and is usually the only one.
+        // The mailbox for delivery in place always exists, and is usually the only one.
         inline.deliver()
         let others = gate.withLock { _ in self.others.map(\.mailbox) }
         for other in others { other?.deliver() }
@@ -174,8 +173,8 @@ import Synchronization
         return word.setEnabled(isEnabled)
     }
 
-    /// Publishes the state of the precondition until the two agree: a thread that publishes reads the precondition again
-    /// afterwards, so that of two concurrent threads, the later one detects a stale value.
+    /// Publishes the state of the precondition until the published state matches it. Every thread that publishes reads the
+    /// precondition again afterwards; hence, of two concurrent threads, the later one detects a stale value.
     func follow() {
         var isEnabled = holds()
         while true {
@@ -205,7 +204,7 @@ import Synchronization
 
     /// Adds an observer to one of the lists.
     ///
-    /// - Parameter first: the value with which it is notified at once. Called under the gate's lock.
+    /// - Parameter first: returns the value delivered to the observer at once. Called under the gate's lock.
     private func observe<Value: Sendable>(
         _ list: ReferenceWritableKeyPath<ActionCore, Registrations<Observer<Value>>>, on delivery: Delivery,
         onEnd: @escaping @Sendable () -> Void = {}, first: (UInt64) -> Value? = { _ in nil },

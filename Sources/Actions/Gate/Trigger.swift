@@ -3,16 +3,16 @@
 // Invariants:
 //   I1  `end` is latched once, in the critical section of the gate that decides it; waiters are woken after observers have
 //       been notified.
-//   I2  input and value belong to one thread at a time: to the firing thread, then to the gate's line or to the slot, then to
-//       the work, then to the thread that settles the trigger and releases them under no lock.
+//   I2  input and value have one owner at a time: the firing thread, then the gate's line or the slot, then the work, then
+//       the thread that settles the trigger and releases them under no lock.
 
 import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// One trigger, independent of its types. The deciding code is not generic: the metadata of a generic type is looked up
-/// wherever the type is used, which takes longer than the use.
+/// One trigger, independent of its types. The decision code is not generic: looking up the metadata of a generic type at
+/// each use takes longer than the use itself.
 @usableFromInline class Trigger: @unchecked Sendable {
-    // Unchecked, and so is its exclusivity: `state` is accessed only under `lock`.
+    // Unchecked, also for exclusivity: `state` is accessed only under `lock`.
 
     let id = ExecutionID.next()
     let core: ActionCore
@@ -43,9 +43,9 @@ import CompositeOperationsBasics
 
     // MARK: Its work
 
-    /// Reads the precondition, and keeps the value that passed the test.
+    /// Reads the precondition, and keeps the value if it holds.
     ///
-    /// - Returns: whether it holds.
+    /// - Returns: whether the precondition holds.
     func bind() -> Bool { fatalError("Trigger: has no work") }
     /// - Returns: the value kept by ``bind()``, if any, to be released under no lock.
     func unbind() -> Any? { fatalError("Trigger: has no work") }
@@ -88,7 +88,7 @@ import CompositeOperationsBasics
         locked { ($0.end, $0.unseen) = (end, unseen) }
     }
 
-    /// Notes that observers have been notified of the end.
+    /// Records that observers have been notified of the end.
     ///
     /// - Returns: the waiters.
     final func settle() -> WaitList.Woken {
@@ -129,8 +129,8 @@ import CompositeOperationsBasics
         /// Called by a task that begins on the executor.
         case task(
             @Sendable (Input, Value, ExecutionContext<Output>) async throws -> Output, on: any TaskExecutor)
-        /// Called in the trigger; or, if the trigger has waited for its slot, by the thread that delivers the notifications in
-        /// place.
+        /// Called by the firing thread; or, if the trigger has waited for its slot, by the thread that delivers the
+        /// notifications in place.
         case inline(@Sendable (Input, Value) throws -> Output)
     }
 
@@ -145,13 +145,13 @@ import CompositeOperationsBasics
 
 /// A trigger that knows its types.
 final class TypedTrigger<Input: Sendable, Value: Sendable, Output: Sendable>: Trigger, @unchecked Sendable {
-    // Unchecked: `input` and `value` belong to one thread at a time (I2).
+    // Unchecked: `input` and `value` have one owner at a time (I2).
 
     private let definition: Definition<Input, Value, Output>
     @exclusivity(unchecked) private var input: Input?
     @exclusivity(unchecked) private var value: Value?
 
-    /// - Parameter value: the value that was already read, and passed the test.
+    /// - Parameter value: the value already read from the precondition, which held.
     init(
         _ core: ActionCore, _ definition: Definition<Input, Value, Output>, _ input: Input,
         bound value: Value? = nil
@@ -187,8 +187,8 @@ final class TypedTrigger<Input: Sendable, Value: Sendable, Output: Sendable>: Tr
             // inherited.
             begin(
                 Task.detached(executorPreference: executor) {
-                    // An execution cancelled before it begins must be cancelled from its first statement on: `begin` may come
-                    // later.
+                    // If cancellation was requested before the work begins, the work must see it from its first statement
+                    // on: `begin` may be called later.
                     if self.isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
                     let result: Result<Output, any Error>
                     do {

@@ -82,8 +82,8 @@ public final class LiveValue<Value: Sendable>: Sendable {
         }
     }
 
-    /// The current value, then its changes. The stream ends when this value, or the value that it is derived from, is
-    /// deallocated. All elements are buffered until they are read.
+    /// The current value, then its changes. The stream ends when this value, or, if it is derived, the value that
+    /// it is derived from, is deallocated. All elements are buffered until they are read.
     public var values: AsyncStream<Value> {
         AsyncStream { continuation in
             // The stream retains the observer, not this value.

@@ -8,7 +8,7 @@
 ///
 /// Releasing an invoker abandons the runs that have not started.
 public protocol Invoker: Sendable {
-    /// Submits a command and ignores its end.
+    /// Submits a command and ignores its outcome.
     func addCommand(command: any Command)
 
     /// Submits a command as a new run.
@@ -33,16 +33,16 @@ public protocol Invoker: Sendable {
 
     /// Waits until every run accepted before the call has its outcome.
     ///
-    /// - Throws: ``CommandUsageError/reentrant`` in a command of this invoker, which would wait for itself; a
-    ///   `CancellationError` if the calling task is cancelled first, which does not cancel the commands.
+    /// - Throws: ``CommandUsageError/reentrant`` if called from a command of this invoker, which would wait for
+    ///   itself; `CancellationError` if the calling task is cancelled first, which does not cancel the commands.
     func flush() async throws
 
     /// Cancels every accepted run, as ``CommandRun/cancel()`` does.
     func cancelAll()
 
-    /// Accepts nothing more, and waits until every accepted run has its outcome.
+    /// Stops accepting commands, and waits until every accepted run has its outcome.
     ///
-    /// - Precondition: not called by a command of this invoker.
+    /// - Precondition: not called from a command of this invoker.
     func shutdown(_ pending: PendingAtShutdown) async
 }
 

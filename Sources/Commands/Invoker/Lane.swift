@@ -1,8 +1,8 @@
 // Lane.swift - the runs that an invoker executes at once, and the runs that wait.
 //
 // Invariants, all under one lock:
-//   I1  running ≤ limit: the number of slots that are taken. A slot is taken together with the job that serves it. It is
-//       released when nothing is left to start; a run that ends passes its slot to the next job.
+//   I1  running ≤ limit, where `running` counts the slots taken. A slot is taken together with the job that serves it. The slot
+//       is released when nothing is left to start; a run that ends passes its slot to the next job.
 //   I2  live = accepted and without an outcome: it grows when a run is accepted, and shrinks in `ended`, once for each run.
 //   I3  epochs: a flush closes an epoch; the runs accepted in an epoch count in its `live`. A flush returns when no epoch up
 //       to its own has live runs; epochs are removed first to last.
@@ -104,7 +104,7 @@ final class Lane: Sendable {
 
     /// Accepts a run, or rejects it.
     ///
-    /// - Parameter accept: makes the run refer to this lane; returns whether it was free to do so.
+    /// - Parameter accept: makes the run refer to this lane; returns false if the run is no longer ready.
     func submit(_ member: CommandRun, cost: Int, priority: CommandPriority, accept: () -> Bool) {
         let (rejection, effects) = change { state -> (CancelReason.Kind?, Effects) in
             if state.isShutDown { return (.shutDown, Effects()) }
@@ -175,8 +175,8 @@ final class Lane: Sendable {
 
     /// Ends the members that have not started.
     ///
-    /// - Returns: the deliveries whose inline notices the caller must deliver, after all have ended: an observer of one member
-    ///   may wait for another.
+    /// - Returns: the deliveries whose inline notices the caller must deliver after all members have ended: an observer of one
+    ///   member may wait for another.
     private func end(_ members: [CommandRun], _ why: CancelReason.Kind) -> [Deliveries] {
         members.flatMap { $0.latch(unstarted: why) }
     }
@@ -253,7 +253,7 @@ final class Lane: Sendable {
 
     // MARK: Waiting
 
-    /// Returns when every run accepted before has its outcome.
+    /// Returns when every run accepted before the call has its outcome.
     ///
     /// - Throws: a `CancellationError` if the caller is cancelled first; the commands continue.
     func flush() async throws {
@@ -286,7 +286,7 @@ final class Lane: Sendable {
 
     func cancelAll() {
         let members = state.withLock { state in state.live.all }
-        // First the waiting runs: a running one makes room for the next when it ends.
+        // The waiting runs first: otherwise a running one that ends would make room for the next.
         let owed = end(members, .requested)
         (owed + members.flatMap { $0.latchCancelled().owed }).deliverInline()
     }

@@ -1,15 +1,15 @@
-// TransactionGroup.swift - several runs with one name, which ends when all runs have.
+// TransactionGroup.swift - several runs under one token; the group ends when all its runs have ended.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 
-/// Several runs, whose ends are reported as one.
+/// Several runs whose outcomes are reported as one.
 ///
-/// The group ends once, when it is sealed and all its runs have ended: finished if all finished, else like the first run that
-/// did not. A group that is released unsealed ends as ``CancelReason/Kind/abandoned``.
+/// The group ends once, when it is sealed and all its runs have ended: finished if all finished, otherwise with the outcome
+/// of the first run that did not. A group that is released unsealed ends as ``CancelReason/Kind/abandoned``.
 public final class TransactionGroup: Sendable {
     private struct State {
-        var outstanding = 1  // one is for the seal
+        var outstanding = 1  // the unended runs, plus one until the seal
         var isSealed = false
         /// The end of the first run that ended without a value.
         var badEnd: Outcome<Never>?
@@ -36,7 +36,7 @@ public final class TransactionGroup: Sendable {
             }
         }
 
-        /// A later `add` checks whether cancellation was requested before.
+        /// Cancels the current members. A run added later is cancelled by `add`, which checks for an earlier request.
         private func cancel() -> [Deliveries] {
             state.withLock { $0.runs }.flatMap { $0.latchCancelled().owed }
         }
@@ -58,7 +58,7 @@ public final class TransactionGroup: Sendable {
                 defer { state.runs = [] }
                 return (state.badEnd.map(Outcome.init) ?? .finished(()), state.runs)
             }
-            withExtendedLifetime(runs) {}  // released under no lock
+            withExtendedLifetime(runs) {}  // released outside the lock
             return outcome.flatMap { handle.latch($0, from: .ready) } ?? []
         }
     }

@@ -59,7 +59,7 @@ class Domain: Place, @unchecked Sendable {
 ///
 /// All members may be used from any thread, including from blocks and handlers. None runs your blocks or handlers
 /// before it returns, except members that wait for an end, and `start()` of a ``COSyncOperation``. Custom targets and
-/// the handler of `Diagnostics.onReport(_:)` are called on the thread that gives rise to the call, under no lock.
+/// the handler of `Diagnostics.onReport(_:)` are called by the code that gives rise to the call, under no lock.
 ///
 /// - SeeAlso: ``COOperation``, ``COSyncOperation``, ``COCascadeOperation``, ``COTransactionalOperation``.
 public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConvertible {
@@ -230,7 +230,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         if let former, !isTicket || isComposite || former is COOperationQueue.Ticket { return former }
         let made = isTicket ? COOperationQueue.Ticket() : Place()
         placeBits = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
-        if let former { Unmanaged.passUnretained(former).release() }  // `former` still retains it
+        if let former { Unmanaged.passUnretained(former).release() }  // the caller holds its target
         return made
     }
 

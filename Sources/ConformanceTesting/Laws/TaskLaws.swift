@@ -83,7 +83,7 @@ extension Law {
                     ended.withLock { $0 += 1 }
                 }
                 guard isWaiting.wait(timeout: trial.limit) else {
-                    // The task may suspend only after this wait has timed out: its continuation is then
+                    // The task might not suspend until after this wait has timed out. Its continuation is then
                     // resumed at the end.
                     trial.atEnd {
                         if isWaiting.wait(timeout: trial.limit) { waiting.withLock { $0 }?.resume() }
@@ -104,7 +104,7 @@ extension Law {
                 let submit = instance.submit
                 let first = Locked(0)
                 instance.taskExecutor = SabotagedExecutor { job in
-                    // The effect shows only after the yielding tasks have begun.
+                    // The first 200 jobs pass unchanged: the order matters only once the yielding tasks have begun.
                     let isFirst = first.withLock { first in
                         first += 1
                         return first <= 200

@@ -1,4 +1,4 @@
-// Dump+JSON.swift - a dump as JSON. Imports only the part of Foundation that encodes.
+// Dump+JSON.swift - a dump as JSON. Of Foundation, imports only FoundationEssentials, which has the encoder.
 
 internal import FoundationEssentials
 

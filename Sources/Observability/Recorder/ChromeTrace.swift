@@ -4,7 +4,7 @@ extension Recording {
     /// The recording as JSON in the Trace Event Format, which Perfetto (ui.perfetto.dev), Chrome (about:tracing) and Speedscope
     /// read: a track for each thread, bodies as nested slices, arrows from where an operation was submitted to where it began.
     ///
-    /// - Complexity: O(n log n) in the number of events, some 150 bytes for each.
+    /// - Complexity: O(n log n) in the number of events, about 150 bytes each.
     /// - Source: Trace Event Format (Google, 2016).
     public func chromeTrace() -> String {
         var writer = TraceWriter(origin_ns: tracks.compactMap { $0.events.first?.time_ns }.min() ?? 0)
@@ -67,7 +67,7 @@ private struct TraceWriter {
         add(#""ph":"f","bp":"e","tid":\#(target),"ts":\#(time(begun.time_ns)),\#(common)"#)
     }
 
-    /// As JSON: the name of the body's function, or of its closure.
+    /// The slice's name as JSON; a body's slice is named after its function or closure.
     private func name(of slice: Slice, _ track: Recording.Track) -> String {
         switch slice.kind {
         case .search: return #""search""#
@@ -100,7 +100,7 @@ private struct TraceWriter {
 }
 
 extension Recording.Event {
-    /// As JSON; nil: the event begins or ends a slice.
+    /// The event's name as JSON; nil if the event begins or ends a slice.
     fileprivate var label: String? {
         switch kind {
         case .begin, .end, .search, .park, .unpark, .block, .unblock, .spanBegin, .spanEnd,

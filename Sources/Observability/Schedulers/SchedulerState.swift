@@ -6,7 +6,7 @@ public struct SchedulerState: Hashable, Sendable, Codable {
     public enum Activity: String, Hashable, Sendable, Codable {
         /// Running a body.
         case runs
-        /// In a body that blocks: one that has declared it, or whose thread sleeps in the kernel.
+        /// In a body that blocks: the body has declared so, or its thread sleeps in the kernel.
         case blocks
         /// Searching for the next operation.
         case searches
@@ -20,7 +20,7 @@ public struct SchedulerState: Hashable, Sendable, Codable {
     public struct Worker: Hashable, Sendable, Codable {
         /// The index in the name of its thread.
         public let index: Int
-        /// The kernel's number of its thread; 0: the thread has yet to begin.
+        /// The kernel's ID of its thread; 0 until the thread has started.
         public let thread: Int
         /// Its activity.
         public let activity: Activity
@@ -61,9 +61,9 @@ public struct SchedulerState: Hashable, Sendable, Codable {
         public let submitted: Int
     }
 
-    /// Distinguishes it from all other schedulers of the process.
+    /// Unique among the schedulers of the process.
     public let id: Int
-    /// The name that its threads' names begin with.
+    /// The prefix of its threads' names.
     public let name: String
     /// Whether it is suspended.
     public let isSuspended: Bool
@@ -71,15 +71,15 @@ public struct SchedulerState: Hashable, Sendable, Codable {
     public let isClosing: Bool
     /// The operations that were submitted from outside and have yet to be taken by a worker, the most urgent first.
     public let queues: [Queue]
-    /// In how many seconds its timers are next checked, no later than the first is due; 0: now; nil: there are none.
+    /// Seconds until its timers are next checked, which is no later than the first is due; 0: now; nil: there are no timers.
     public let timersDueIn: Double?
     /// Its workers, including those that block and those in reserve.
     public internal(set) var workers: [Worker]
 
-    /// The schedulers of the process, the newest first. They keep running meanwhile, and each figure is read at its own
-    /// moment.
+    /// The schedulers of the process, the newest first. They keep running meanwhile, so the figures are read at slightly
+    /// different times.
     ///
-    /// - Complexity: O(workers + threads that submit), and some 10 µs for each worker.
+    /// - Complexity: O(workers + threads that submit), about 10 µs per worker.
     public static func all() -> [SchedulerState] {
         var states: [SchedulerState] = []
         withUnsafeMutablePointer(to: &states) { states in
@@ -94,7 +94,7 @@ public struct SchedulerState: Hashable, Sendable, Codable {
 
     private init(_ scheduler: OpaquePointer) {
         var state = csched_scheduler_state()
-        // The limit of workers and of their replacements.
+        // The maximum number of workers, including replacements.
         let workers = [csched_worker_state](unsafeUninitializedCapacity: 1024) { buffer, count in
             csched_scheduler_inspect(scheduler, &state, buffer.baseAddress, UInt32(buffer.count))
             count = min(Int(state.threads), buffer.count)

@@ -2,8 +2,8 @@ internal import CThreadStack
 
 /// Where a thread is: the functions on its stack, the innermost first.
 ///
-/// Read by a signal, `SIGPROF`, whose handler stays installed from the first use on; unavailable while a profiler has another
-/// handler. A system call that the signal interrupts is restarted, except for those that never are, such as `poll`, `epoll_wait`
+/// Read by means of a signal, `SIGPROF`, whose handler stays installed after the first use; unavailable while a profiler has
+/// installed its own. A system call that the signal interrupts is restarted, except for those that never are, such as `poll`, `epoll_wait`
 /// and `nanosleep` (signal(7)): they return early, with `EINTR`.
 public struct ThreadStack: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The functions; empty if they could not be read.
@@ -14,9 +14,9 @@ public struct ThreadStack: Hashable, Sendable, Codable, CustomStringConvertible 
     /// Reads the stack of a thread of the process.
     ///
     /// - Parameters:
-    ///   - thread: the kernel's number of the thread, as in `/proc/self/task`.
+    ///   - thread: the kernel's ID of the thread, as in `/proc/self/task`.
     ///   - limit: the longest time to wait for the thread's answer.
-    /// - Complexity: some 100 µs; the first call also reads the symbols of the program, some milliseconds.
+    /// - Complexity: about 100 µs; the first call also reads the symbols of the program, a few milliseconds.
     public init(of thread: Int, limit: Duration = .seconds(1)) {
         let (seconds, attoseconds) = min(limit, .seconds(3_600)).components
         let limit_ms = max(1, Int32(seconds * 1_000 + attoseconds / 1_000_000_000_000_000))

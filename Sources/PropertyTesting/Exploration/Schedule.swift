@@ -1,11 +1,11 @@
 // Schedule.swift - one order of steps, as its departures from the default order.
 
-/// An order in which the steps of tasks are run: the decisions at which it departs from the usual one.
+/// An order in which the steps of tasks are run: the decisions at which it departs from the usual order.
 ///
 /// A decision is made whenever more than one step could be next. Usually a task continues until it waits or yields, and
-/// then the step follows that has been ready longest; a departure takes another step.
+/// then the step that has been ready longest runs next; a departure takes another step.
 public struct Schedule: Hashable, Sendable, CustomStringConvertible {
-    /// Another choice than the usual one.
+    /// A choice other than the usual one.
     public struct Departure: Hashable, Sendable {
         /// The number of the decision, counted from 0.
         public let decision: Int
@@ -22,7 +22,7 @@ public struct Schedule: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Reads what ``description`` writes; nil when `text` is no schedule.
+    /// Parses the format of ``description``; nil if `text` is not a schedule.
     public init?(_ text: String) {
         var departures: [Departure] = []
         for part in text == "." ? [] : text.split(separator: ".", omittingEmptySubsequences: false) {
@@ -38,7 +38,7 @@ public struct Schedule: Hashable, Sendable, CustomStringConvertible {
         self.departures = departures
     }
 
-    /// Each departure as its decision and its choice, `7:1.12:2`; without any, a dot.
+    /// Each departure as its decision and its choice, as in `7:1.12:2`; a single dot if there are none.
     public var description: String {
         departures.isEmpty ? "." : departures.map { "\($0.decision):\($0.choice)" }.joined(separator: ".")
     }

@@ -156,12 +156,12 @@ typedef struct {
     uint64_t current; ///< of a cascade: how many steps have finished
     bool is_begun;    ///< it is a cascade, and was begun
     bool is_running;  ///< the current step runs, or has finished since
-    bool is_in_use;   ///< a worker uses the memory, or may, and will let it go
+    bool is_in_use;   ///< a thread uses the memory, or may, and will let it go
     uint64_t taken;   ///< how many were taken so far
 } csched_taking;
 
 /// Begins to take all children. Called once, under the embedder's lock. The embedder keeps their memory until
-/// `face.let_go`, for workers that may still use it.
+/// `face.let_go`, for threads that may still use it.
 csched_taking csched_children_take(csched_children *children);
 
 /// The next child, in the order of registration, and the state it had; never TAKEN or WITHDRAWN. NULL: there
@@ -175,7 +175,7 @@ csched_taking csched_children_walk(csched_children *children);
 /// The next child, in the order of registration. NULL: none is left.
 csched_child *CSCHED_NULLABLE csched_children_walk_next(csched_taking *walk);
 
-/// Ends a taking. False: no worker uses the children's memory, and `face.let_go` will not be called.
+/// Ends a taking. False: no thread uses the children's memory, and `face.let_go` will not be called.
 bool csched_children_taken(csched_children *children, csched_taking *taking);
 
 /// Returns the state of a child; needs no lock. Acquire: FINISHED means that its value can be read.

@@ -1,4 +1,4 @@
-// Exposition.swift - a factory of metrics that writes them in Prometheus' text format, for one scrape at a time.
+// Exposition.swift - a metrics factory that writes the metrics in Prometheus' text format, a page for each scrape.
 
 import CoreMetrics
 import Synchronization

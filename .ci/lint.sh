@@ -83,6 +83,8 @@ begins_badly() {
 }
 mapfile -t commented < <(files '*.swift' '*.[ch]' '*.cpp' '*.hpp')
 check "the comments above begin with a word that stands for their subject; name the subject." begins_badly "${commented[@]}"
+named_badly() { ! grep -nE 'func `([A-Z]+[0-9.]+: )?(who|what|whoever|whatever|those|these|it|they)[ ,]' "$@"; }
+check "the names of tests above begin with a word that stands for their subject; name the subject." named_badly "${commented[@]}"
 
 mapfile -t tracked < <(git ls-files '.build*' '*/.build*' 'Package.resolved' '*/Package.resolved')
 if [[ ${#tracked[@]} -gt 0 ]]; then

@@ -130,7 +130,7 @@ void csched_grace_retire(csched_retired *object)
 void csched_reclaim_flush(void)
 {
     csched_check(!is_the_thread, "the release function of an observer must not wait for other observers: a "
-                                 "scheduler that has one cannot be destroyed there, but by destroy_later");
+                                 "scheduler that has one must be destroyed there by destroy_later");
     uint64_t wanted = csched_load(&retired, relaxed);
     (void)csched_fetch_add(&flushes, 1, seq_cst); // P67
     csched_futex_wake(&flushes, 1);
@@ -149,7 +149,7 @@ void csched_reclaim_join(void)
 {
     if (joined++ == 0) {
         reader = csched_epochs_join(&epochs);
-        csched_check(reader != NULL, "no memory for a thread that reads");
+        csched_check(reader != NULL, "out of memory for the reader of a thread");
     }
 }
 

@@ -25,7 +25,7 @@ void csched_pass_barrier_everywhere(void)
     enum { TRIES = 1000, PAUSE_US = 1000 };
     for (int tries = 0; !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED); tries++) {
         if (tries == TRIES || (errno != ENOMEM && !membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))) {
-            csched_fatal(__func__, "the system call membarrier is refused now, and was not before");
+            csched_fatal(__func__, "the kernel now refuses the system call membarrier, accepted before");
         }
         (void)usleep(PAUSE_US);
     }

@@ -127,7 +127,7 @@ bool csched_recorder_is_on(void) { return csched_is_recording(); }
 
 void csched_record(uint32_t kind, uint64_t subject, uint64_t extra)
 {
-    csched_check(kind >= CSCHED_RECORDED_OWN && kind < KINDS, "a kind of one's own is from 32 to 63");
+    csched_check(kind >= CSCHED_RECORDED_OWN && kind < KINDS, "a caller's own kind must be from 32 to 63");
     if (csched_is_recording()) {
         csched_recorder_note(kind, NULL, (const void *)(uintptr_t)subject, (const void *)(uintptr_t)extra);
     }

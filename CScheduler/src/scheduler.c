@@ -325,7 +325,7 @@ csched_worker *csched_scheduler_hire(csched_scheduler *scheduler, uint32_t index
     publish_crew(scheduler, crew);
     if (csched_worker_start(hired) != CSCHED_OK) {
         csched_check(remove_workers(scheduler, crew->count - 1, always) == CSCHED_OK,
-                     "out of memory while undoing that a worker was hired");
+                     "out of memory while removing a spare worker that could not be started");
         return NULL;
     }
     return hired;
@@ -582,7 +582,7 @@ void csched_scheduler_destroy(csched_scheduler *scheduler)
         return; // a forked child: state that the parent's threads left half-done cannot be torn down here
     }
     csched_status status = csched_scheduler_shutdown(scheduler, CSCHED_FOREVER);
-    csched_check(status == CSCHED_OK, "called on a worker of the scheduler itself");
+    csched_check(status == CSCHED_OK, "called on one of the scheduler's workers; call destroy_later");
     delist(scheduler);
     csched_observer_dispose(scheduler);
     csched_free(csched_load(&scheduler->crew, relaxed)); // its readers have ended

@@ -159,7 +159,7 @@ static uint32_t wished(void)
     if (!csched_exchange(&told, true, relaxed)) { // selects one writer; publishes nothing
         fprintf(stderr,
                 "CScheduler: CSCHED_WORKERS in the environment is not a number between 1 and 256; the number "
-                "of CPUs is taken.\n");
+                "of CPUs is used instead.\n");
     }
     return 0;
 }

@@ -125,8 +125,8 @@ static void warn_of_limit(csched_scheduler *scheduler)
     watch->is_exhausted = true;
     if (csched_fetch_add(&watch->exhausted, 1, relaxed) == 0) {
         csched_warn(scheduler->name,
-                    "as many workers are blocked as the limit of spare workers allows; what waits "
-                    "begins when one of them goes on");
+                    "as many workers are blocked as the limit of spare workers allows; waiting operations "
+                    "begin when one of them continues");
     }
 }
 

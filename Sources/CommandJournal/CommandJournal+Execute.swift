@@ -235,7 +235,7 @@ extension CommandJournal {
             }
             // The run was complete when the journal was opened.
             if run.kind == nil || place.member.map(run.members.indices.contains) == false {
-                throw JournalCorruption(sequence: place.run, reason: "its run is not whole any more")
+                throw JournalCorruption(sequence: place.run, reason: "its run is no longer complete")
             }
             return Recorded(run: run, member: place.member)
         }

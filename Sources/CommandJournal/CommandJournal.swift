@@ -67,7 +67,7 @@ public final class CommandJournal: Sendable {
                     do throws(JournalCorruption) { try log.apply(record) } catch { corruption = error }
                     if let anchor, log.last == anchor.sequence, log.checksum != anchor.checksum {
                         let reason =
-                            "its checksum is not that in \(store.path)-anchor, to be removed if the file is right"
+                            "its checksum differs from \(store.path)-anchor; remove it if the journal is right"
                         throw JournalCorruption(sequence: anchor.sequence, reason: reason)
                     }
                 }

@@ -50,7 +50,7 @@ struct CommandTypes: Sendable {
         var known: [String: any JournaledCommand.Type] = [:]
         for type in types {
             demand(
-                !type.journalName.contains("\0"), "CommandJournal: the name of \(type) has a zero character")
+                !type.journalName.contains("\0"), "CommandJournal: the name of \(type) contains U+0000")
             let other = known.updateValue(type, forKey: type.journalName)
             demand(
                 other == nil || other == type,

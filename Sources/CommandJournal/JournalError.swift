@@ -61,25 +61,25 @@ public enum JournalError: Error, CustomStringConvertible {
         case .corrupt(let path, let sequence, let reason):
             "Record \(sequence) of the journal \(path) is corrupt: \(reason). Restore the file from a backup."
         case .unknownType(let name, let sequence?):
-            "Record \(sequence) is of the type '\(name)', which the journal was not given."
+            "Record \(sequence) is of the type '\(name)', which was not passed to the journal."
         case .unknownType(let name, nil): "The journal was not given the type '\(name)'."
         case .undecodable(let type, let sequence, let error):
             "Record \(sequence), of the type '\(type)', cannot be decoded: \(textWithoutValues(of: error))."
         case .tooLarge(let size, let limit):
             "A record of \(size) bytes does not fit into the journal, which takes \(limit) at most: it was not written. "
-                + "Keep large data elsewhere, and name its place in the command."
-        case .unusableKey(let key): "The key \(key.debugDescription) has a zero character."
+                + "Keep large data elsewhere, and store its location in the command."
+        case .unusableKey(let key): "The key \(key.debugDescription) contains the character U+0000."
         case .keyConflict(let key): "The key '\(key)' names another piece of work."
-        case .keyTaken(let key): "The key '\(key)' is that of another run."
-        case .keyTwice(let key): "The key '\(key)' is there twice in one run."
+        case .keyTaken(let key): "The key '\(key)' belongs to another run."
+        case .keyTwice(let key): "The key '\(key)' occurs twice in one run."
         case .keyInDoubt(let key): "Whether the work with the key '\(key)' was done is in doubt."
         case .recorded(let key, let outcome, let text):
-            "The work with the key '\(key)' has ended before (\(outcome.rawValue)): \(text)"
-        case .needsRecovery: "Runs of an earlier process have not ended: recover first."
-        case .busy: "The journal is being recovered or replayed, or, for a replay, commands run."
-        case .reentrant: "A command of the journal cannot execute another one of it in itself."
+            "The work with the key '\(key)' has already ended (\(outcome.rawValue)): \(text)"
+        case .needsRecovery: "Runs of an earlier process have not ended: call recover first."
+        case .busy: "The journal is being recovered or replayed, or its commands run, which a replay forbids."
+        case .reentrant: "A command of the journal cannot execute another of its commands inside itself."
         case .recoveryStopped(let report, let error):
-            "The recovery stopped when it had ended \(report.runs.count) runs; another one goes on from there: \(error)"
+            "The recovery stopped after ending \(report.runs.count) runs; call recover again to continue: \(error)"
         case .replay(let type, let sequence, let error):
             "Record \(sequence), of the type '\(type)', could not be replayed: \(textOf(error))."
         case .fileReplaced(let path):
@@ -107,7 +107,7 @@ func textWithoutValues(of error: any Error) -> String {
     }
     switch error {
     case DecodingError.typeMismatch(let type, let context):
-        return "\(place(context.codingPath)) is no \(type)"
+        return "\(place(context.codingPath)) is not of the type \(type)"
     case DecodingError.valueNotFound(let type, let context):
         return "\(place(context.codingPath)) has no value of the type \(type)"
     case DecodingError.keyNotFound(let key, let context):

@@ -43,12 +43,12 @@ package struct JournalLog: Sendable {
         guard record.sequence == last + 1 else { throw corrupt("it is missing") }
         if let damage = record.damage { throw corrupt(damage) }
         let sum = record.checksum(after: checksum)
-        guard sum == record.checksum else { throw corrupt("its checksum is not that of what it holds") }
+        guard sum == record.checksum else { throw corrupt("its checksum does not match its contents") }
         do {
             // In place: a run may have many members.
             if let number = accepting?.run.number {
                 guard record.phase == .accepted, record.run == number else {
-                    throw IllegalRecord(reason: "the run before it was not accepted whole")
+                    throw IllegalRecord(reason: "the run before it was not accepted completely")
                 }
                 try accepting!.run.apply(record)
             } else if record.run == record.sequence {

@@ -94,7 +94,7 @@ package struct JournalRun: Equatable, Sendable {
         case (.accepted, let member?): try accept(member, record)
         case (.accepted, nil):
             guard kind == nil, let kind = record.type.flatMap(Kind.init) else {
-                throw IllegalRecord(reason: "it accepts a run of no kind, or twice")
+                throw IllegalRecord(reason: "it accepts a run without a kind, or a second time")
             }
             self.kind = kind
             key = record.key

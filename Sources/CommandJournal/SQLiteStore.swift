@@ -123,7 +123,7 @@
 
         /// For some paths SQLite creates a database in memory, or one that is deleted with the process.
         private struct NoFile: Error, CustomStringConvertible {
-            var description: String { "it would be in no file, and not survive" }
+            var description: String { "it would be in no file, and would not survive" }
         }
 
         /// A file as it was when the journal was opened.

@@ -62,9 +62,9 @@ extension Verdict: CustomStringConvertible {
         switch self {
         case .held(let cases, let seenIn): "held in \(cases) cases; its saboteur was seen in case \(seenIn)"
         case .violated(let found): found.description
-        case .blind(let cases): "in \(cases) cases its saboteur was not seen: it says nothing here"
+        case .blind(let cases): "in \(cases) cases its saboteur was not seen: the law proves nothing here"
         case .notClaimed(let need): "not claimed: \(need)"
-        case .failed(let reason): "it could not be asked: \(reason)"
+        case .failed(let reason): "the law could not be checked: \(reason)"
         }
     }
 }

@@ -37,7 +37,7 @@ public final class History<Operation: Sendable, Answer: Sendable>: @unchecked Se
 
     /// Creates an empty history, with all the memory that it will ever need.
     public init(threads: Int, callsPerThread: Int) {
-        demand(threads > 0 && callsPerThread > 0, "History: there must be a thread, and a call")
+        demand(threads > 0 && callsPerThread > 0, "History: there must be at least one thread and one call")
         self.threads = threads
         self.callsPerThread = callsPerThread
         operations = allocateInPlace(threads * (callsPerThread + gap))

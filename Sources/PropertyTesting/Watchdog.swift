@@ -172,7 +172,7 @@ private func withoutSignals<Result>(_ body: () -> Result) -> Result {
 private let timeScale: Double = {
     guard let text = getenv("WATCHDOG_SCALE").map({ String(cString: $0) }) else { return 1 }
     guard let scale = Double(text), scale >= 0, scale.isFinite else {
-        fatalError("WATCHDOG_SCALE must be a number that is not negative, and it is '\(text)'")
+        fatalError("WATCHDOG_SCALE must be a non-negative number, and is '\(text)'")
     }
     return scale
 }()

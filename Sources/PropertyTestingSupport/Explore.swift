@@ -39,7 +39,7 @@ public import Testing
     let text = replay ?? environment("EXPLORE_REPLAY")
     let schedule = text.flatMap { Schedule($0) }
     if let text, schedule == nil {
-        Issue.record("'\(text)' is no schedule: one looks like 7:1.12:2", sourceLocation: sourceLocation)
+        Issue.record("'\(text)' is not a schedule, which looks like 7:1.12:2", sourceLocation: sourceLocation)
         return nil
     }
     let options = ExplorationOptions(

@@ -74,7 +74,7 @@ private func keep<Value>(
     }
     do { try examples.note(found, held: held, of: name) } catch {
         warn(
-            "forAll: counterexamples are not kept: \(error). PROPERTY_EXAMPLES names another folder, or is 'off'."
+            "forAll: counterexamples are not kept: \(error). Set PROPERTY_EXAMPLES to another folder or 'off'."
         )
     }
 }

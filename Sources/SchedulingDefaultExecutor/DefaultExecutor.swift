@@ -99,7 +99,7 @@
     extension Scheduler {
         /// Makes this scheduler the default executor of the program.
         @available(
-            *, unavailable, message: "Tried with Swift 6.3 on Linux alone: the means are experimental."
+            *, unavailable, message: "Tested only with Swift 6.3 on Linux: it uses experimental features."
         )
         public func installAsDefaultExecutor() { fatalError("unavailable") }
     }

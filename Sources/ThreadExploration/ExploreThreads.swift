@@ -26,7 +26,7 @@ public func exploreThreads(
     _ program: explorer_program, preemptions: Int = 2, staleLoads: Int = 1, random: Int = 0,
     limit: Int? = 1_000_000, replay: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
 ) -> ThreadSchedules {
-    precondition(preemptions >= 0 && staleLoads >= 0 && random >= 0, "Bounds are not negative.")
+    precondition(preemptions >= 0 && staleLoads >= 0 && random >= 0, "The bounds must not be negative.")
     precondition(limit.map { $0 > 0 } ?? true, "A limit of \(limit ?? 0) schedules explores nothing.")
     var options = explorer_options_default()
     options.bound = UInt32(clamping: preemptions)
@@ -35,7 +35,7 @@ public func exploreThreads(
     if let replay {
         guard explorer_schedule_read(&options.schedule, replay) else {
             Issue.record(
-                "'\(replay)' is no schedule: it is like \"t2@13,r1@20\", or \"-\".",
+                "'\(replay)' is not a schedule, which looks like \"t2@13,r1@20\", or \"-\".",
                 sourceLocation: sourceLocation)
             return ThreadSchedules(count: 0, areAll: false)
         }

@@ -113,7 +113,7 @@ private struct Model {
     private static let policies: [ActionPolicy] = [.reject, .queue(1), .queue(3), .switchToLatest, .coalesce]
 
     @Test(.promises("R1", "Z15"), arguments: policies)
-    func `R1: stepped programs do what a model says, for each policy`(
+    func `R1: stepped programs match a model, for each policy`(
         policy: ActionPolicy
     ) async {
         let keepsOne = policy == .switchToLatest || policy == .coalesce
@@ -193,7 +193,7 @@ private struct Model {
     }
 
     @Test(.promises("R1", "R3", "A17", "A18", "A21", "Z1", "Z9", "Z11"), arguments: policies)
-    func `R1: from threads each trigger has one end, and no more run than may`(
+    func `R1: from threads each trigger ends once, and the limit holds`(
         policy: ActionPolicy
     ) async {
         let limit = policy == .switchToLatest || policy == .coalesce ? 1 : 3

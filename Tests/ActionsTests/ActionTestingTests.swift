@@ -26,7 +26,7 @@ import Testing
     private struct Secret: Sendable { let count: Int }
 
     @Test(.promises("A9", "A12", "A16", "Z6")) @MainActor
-    func `A9: a view sees state, failures and rejections, and nothing of results`() {
+    func `A9: a view sees state, failures and rejections, but no results`() {
         let executor = StepExecutor()
         let search = Action<String, Secret>("search", on: executor) { query in
             if query.isEmpty { throw TestError(number: 0) }
@@ -50,7 +50,7 @@ import Testing
         withExtendedLifetime(rejections) {}
     }
 
-    @Test(.promises("A26")) func `A26: the same seed runs work in the same order, another one in others`() {
+    @Test(.promises("A26")) func `A26: the same seed gives the same order, another seed others`() {
         func order(_ seed: UInt64) -> [String] {
             let executor = StepExecutor(seed: seed), log = Log()
             let action = Action<Int, Int>("work", limit: 8, on: executor) { input in
@@ -70,8 +70,7 @@ import Testing
         #expect(order(3).sorted() == order(0).sorted())
     }
 
-    @Test(.promises("A26")) func `A26: on a clock that a test moves, work waits as long as it should`() async
-    {
+    @Test(.promises("A26")) func `A26: on a manual test clock, work waits as long as it should`() async {
         let clock = ManualClock(), executor = StepExecutor()
         let action = Action<Int, Int>("work", policy: .switchToLatest, on: executor) { input in
             try await clock.sleep(for: .seconds(input))
@@ -93,7 +92,7 @@ import Testing
         #expect(clock.now.offset == .seconds(6))
     }
 
-    @Test func `a clock keeps nothing of those who do not wait any more`() async {
+    @Test func `a clock retains nothing of former waiters`() async {
         let clock = ManualClock()
         func sleeper(_ seconds: Int) -> Task<Void, any Error> {
             Task { try await clock.sleep(until: .init(offset: .seconds(seconds)), tolerance: nil) }

@@ -355,7 +355,7 @@ private final class Program {
     ]
 
     @Test(.promises("R1"), arguments: settings)
-    private func `R1: in virtual time, whatever comes in between, all is told as a model says`(
+    private func `R1: in virtual time, whatever intervenes, notices match the model`(
         setting: Setting
     ) async {
         await forAll(Step.any.array(count: 0...40), cases: 150) { steps in

@@ -51,7 +51,7 @@ import Testing
         withExtendedLifetime(binding) {}
     }
 
-    @Test(.promises("A6", "A10", "Z3")) func `A10: many controls, keys and callers have one guard`() async {
+    @Test(.promises("A6", "A10", "Z3")) func `A10: many controls, keys and callers share a guard`() async {
         let works = Works(), log = Log()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         let rejections = action.facade.observeRejections { log.add("\($0)") }
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(.promises("A4"))
-    func `A4: unbound, by call or by release, a control triggers nothing and is told nothing`() async {
+    func `A4: unbound, by call or release, a control triggers nothing and gets no notice`() async {
         let flag = LiveValue(true), log = Log()
         let action = Action<Int, Int>(
             "work", when: Precondition(flag),
@@ -148,7 +148,7 @@ import Testing
         func setEnabled(_ isEnabled: Bool) { self.isEnabled = isEnabled }
     }
 
-    @Test func `R8: a second binding ends the first, also where the control keeps what that gave it`() async {
+    @Test func `R8: a second binding ends the first, even if the control keeps its closures`() async {
         let flag = LiveValue(false)
         let old = Action<Int, Int>("old", when: Precondition(flag), inline: { input, _ in input })
         let new = Action<Int, Int>("new", when: .always, inline: { input, _ in input })
@@ -161,7 +161,7 @@ import Testing
         withExtendedLifetime(bindings) {}
     }
 
-    @Test(.promises("R8")) func `R8: after an end of the binding neither side refers to the other`() async {
+    @Test(.promises("R8")) func `R8: after a binding ends neither side refers to the other`() async {
         weak var weakControl: Control?
         weak var weakAction: Action<Int, Int>?
         do {
@@ -175,7 +175,7 @@ import Testing
         #expect(await eventually { weakControl == nil && weakAction == nil })
     }
 
-    @Test(.promises("R8")) func `R8: a control is held by nobody, and its binding ends with it`() async {
+    @Test(.promises("R8")) func `R8: nothing retains a control, and its binding ends with it`() async {
         let flag = LiveValue(false)
         let action = Action<Int, Int>("work", when: Precondition(flag), inline: { input, _ in input })
         weak var weakControl: Control?
@@ -198,7 +198,7 @@ import Testing
     }
 
     @Test(.promises("R8"))
-    func `R8: a control that gets something else to trigger ends its binding, and keeps what it got`()
+    func `R8: a control given another target ends its binding, and keeps the target`()
         async
     {
         let log = Log(), flag = LiveValue(true)
@@ -229,7 +229,7 @@ import Testing
         }
     }
 
-    @Test(.promises("R8")) func `R8: a control that goes ends its binding at once, though its token is kept`()
+    @Test(.promises("R8")) func `R8: a released control ends its binding at once, though its token is kept`()
         async
     {
         let works = Works()
@@ -256,7 +256,7 @@ import Testing
         withExtendedLifetime((binding, started)) {}
     }
 
-    @Test func `a control that goes cancels what it has triggered, where its binding says so`() async {
+    @Test func `a released control cancels its executions, where its binding says so`() async {
         let wasCancelled = Mail<Bool>(), begun = Mail<Void>()
         let action = Action<Int, Void>("work") { _ in
             begun.send(())
@@ -274,7 +274,7 @@ import Testing
         withExtendedLifetime(binding) {}
     }
 
-    @Test func `a binding that is told so cancels with it what its control has triggered`() async {
+    @Test func `a binding set to do so cancels its control's executions at its end`() async {
         let works = Works()
         let action = Action<Int, Int>("work", policy: .queue(3)) { try await works.run($0) }
         let control = Control()
@@ -293,7 +293,7 @@ import Testing
     }
 
     @Test(.promises("A5"))
-    func `a control shows the state when it is bound, also while notifications are on their way to main`() {
+    func `a control shows the state when bound, even with notifications in flight to main`() {
         let flag = LiveValue(true)
         let action = Action<Int, Int>("work", when: Precondition(flag), inline: { input, _ in input })
         let watching = action.facade.observeSnapshots { _ in }
@@ -305,7 +305,7 @@ import Testing
     }
 
     @Test(.promises("R8"))
-    func `R8: a binding that is released elsewhere leaves alone the one that came after it`() async {
+    func `R8: a binding released elsewhere leaves its successor alone`() async {
         let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
         let control = Control()
         let first = Locked<ActionBinding?>(action.facade.bind(to: control))
@@ -317,7 +317,7 @@ import Testing
         withExtendedLifetime(second) {}
     }
 
-    @Test func `an execution whose control is unbound while it is told of it is cancelled, too`() async {
+    @Test func `an execution whose control unbinds during its notice is cancelled, too`() async {
         let works = Works()
         let action = Action<Int, Bool>(
             "work", when: .always,

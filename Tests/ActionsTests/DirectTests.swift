@@ -27,7 +27,7 @@ private final class Elsewhere: ExecutionTarget {
         func callAsFunction(_ input: Int) { body.withLock { $0 }?(input) }
     }
 
-    @Test func `values, errors and refusals are there when the trigger returns`() async throws {
+    @Test func `values, errors and refusals are set when the trigger returns`() async throws {
         let flag = LiveValue(true)
         let action = Action<Int, Int>(
             "direct", when: Precondition(flag),
@@ -62,7 +62,7 @@ private final class Elsewhere: ExecutionTarget {
         }
     }
 
-    @Test func `whoever comes to watch meanwhile is told of the end`() {
+    @Test func `an observer added meanwhile hears of the end`() {
         let log = Log()
         let meanwhile = Meanwhile()
         let action = Action<Int, Int>(
@@ -102,7 +102,7 @@ private final class Elsewhere: ExecutionTarget {
         #expect(log.take() == [])
     }
 
-    @Test func `what waits begins when work that was called directly has ended`() async {
+    @Test func `waiting work begins after directly called work has ended`() async {
         let log = Log()
         let meanwhile = Meanwhile()
         let action = Action<Int, Int>(
@@ -131,7 +131,7 @@ private final class Elsewhere: ExecutionTarget {
         meanwhile.body.withLock { $0 = nil }
     }
 
-    @Test func `from a notification of the same action work is called after it`() {
+    @Test func `work triggered in a notice of its action runs after it`() {
         let log = Log()
         let action = Action<Int, Int>(
             "direct", when: .always,
@@ -157,7 +157,7 @@ private final class Elsewhere: ExecutionTarget {
     }
 
     /// I2: the observer was registered before the precondition failed.
-    @Test func `whoever comes to watch while the precondition is read is told of the refusal`() {
+    @Test func `an observer added while the precondition is read hears of the refusal`() {
         let log = Log()
         let subscription = Locked<Subscription?>(nil)
         let weakAction = Locked<(@Sendable () -> Action<Int, Int>?)?>(nil)
@@ -178,7 +178,7 @@ private final class Elsewhere: ExecutionTarget {
         subscription.withLock { $0 = nil }
     }
 
-    @Test func `a precondition is read once for each trigger, and again when one that waits has its turn`() {
+    @Test func `a precondition is read once per trigger, and again when a waiter has its turn`() {
         let reads = Count()
         let meanwhile = Meanwhile()
         let source = LiveValue(0)
@@ -205,7 +205,7 @@ private final class Elsewhere: ExecutionTarget {
         meanwhile.body.withLock { $0 = nil }
     }
 
-    @Test func `to cancel all says so to work that is called directly`() {
+    @Test func `cancelling all signals work that is called directly`() {
         let meanwhile = Meanwhile()
         let action = Action<Int, Int>(
             "direct", when: .always,
@@ -221,7 +221,7 @@ private final class Elsewhere: ExecutionTarget {
         meanwhile.body.withLock { $0 = nil }
     }
 
-    @Test func `who watches elsewhere hears of an end before the next one begins in place`() {
+    @Test func `an observer elsewhere hears of an end before the next begins in place`() {
         let elsewhere = Elsewhere()
         let (log, meanwhile) = (Log(), Meanwhile())
         let action = Action<Int, Int>(
@@ -249,8 +249,7 @@ private final class Elsewhere: ExecutionTarget {
     }
 
     @Test(arguments: [ActionPolicy.reject, .queue(3), .coalesce])
-    func `from threads, with observers that come and go, each trigger has one end`(policy: ActionPolicy) async
-    {
+    func `with threads, and observers that come and go, each trigger ends once`(policy: ActionPolicy) async {
         let inside = Count()
         let calls = Count()
         let action = Action<Int, Int>(

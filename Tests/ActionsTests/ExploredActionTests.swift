@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 2]) func `A1: never more run than the limit says, and each that waits has its turn`(
+    @Test(arguments: [1, 2]) func `A1: never more run than the limit, and each waiter has its turn`(
         _ limit: Int
     ) async throws {
         let coverage = await explore(departures: 2) {
@@ -48,7 +48,7 @@ import Testing
         #expect(count > 100)
     }
 
-    @Test func `A1: of those that find no room each is refused, and the others run`() async throws {
+    @Test func `A1: triggers that find no room are refused, and the others run`() async throws {
         let counts = Locked<Set<Int>>([])
         await explore {
             let load = Load()
@@ -66,7 +66,7 @@ import Testing
         #expect(counts.withLock { $0 } == [1, 2])
     }
 
-    @Test func `A24: what is cancelled has one outcome, whatever comes between`() async throws {
+    @Test func `A24: a cancelled trigger has one outcome in any schedule`() async throws {
         let outcomes = Locked<Set<String>>([])
         await explore(departures: 2) {
             let load = Load(), told = Locked(0)

@@ -45,7 +45,7 @@ private struct Model {
 @Suite(.inTurn, .leavesNothing) struct GateWordTests {
     private static let policies: [ActionPolicy] = [.reject, .queue(1), .queue(3), .switchToLatest, .coalesce]
 
-    @Test(.promises("R1", "A21"), arguments: policies) func `R1: the word does what a model of numbers does`(
+    @Test(.promises("R1", "A21"), arguments: policies) func `R1: the word matches a model of numbers`(
         policy: ActionPolicy
     )
         async
@@ -110,7 +110,7 @@ private struct Model {
     }
 
     @Test(.promises("R3"))
-    func `each field holds 4095, and the generation leaves the others alone when it begins again`() {
+    func `each field holds 4095, and a generation that wraps leaves the others alone`() {
         var word = GateWord(isEnabled: true, limit: 4095)
         for _ in 0..<4095 { #expect(word.admit(.queue(4095)) == .start) }
         for _ in 0..<4095 { #expect(word.admit(.queue(4095)) == .wait) }
@@ -127,7 +127,7 @@ private struct Model {
         #expect((last.running, last.waiting, last.limit, last.isEnabled) == (4095, 4095, 4095, false))
     }
 
-    @Test(.promises("A25")) func `A25: a group's word does what a model of sets does`() async {
+    @Test(.promises("A25")) func `A25: a group's word matches a model of sets`() async {
         let event = Generator<(Int, Int)>.zip(.int(in: 0...3), .int(in: 0...15))
         await forAll(event.array(count: 0...80), cases: 300) { events in
             var word = GroupWord(limit: 2)

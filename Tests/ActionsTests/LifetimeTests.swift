@@ -34,8 +34,7 @@ import Testing
         withExtendedLifetime(flag) {}
     }
 
-    @Test(.promises("R6")) func `R6: an execution that runs ends normally when its action is released`() async
-    {
+    @Test(.promises("R6")) func `R6: a running execution ends normally when its action is released`() async {
         let works = Works()
         let execution: Execution<Int>
         do {
@@ -47,7 +46,7 @@ import Testing
         #expect(await execution.outcome.text == "finished 7")
     }
 
-    @Test func `an action keeps its precondition as long as it lives, and nothing longer`() {
+    @Test func `an action retains its precondition for its lifetime, and no longer`() {
         let count = LiveCount("sources")
         weak var weakSource: LiveValue<Bool>?
         var action: Action<Int, Int>?
@@ -69,7 +68,7 @@ import Testing
         #expect(weakSource == nil && count.value == 0)
     }
 
-    @Test func `inputs, work and observers are released when nobody needs them any more`() async {
+    @Test func `inputs, work and observers are released when no longer needed`() async {
         let count = LiveCount("witnesses")
         do {
             let works = Works(), kept = Witness(count)
@@ -94,7 +93,7 @@ import Testing
         #expect(await eventually { count.value == 0 })
     }
 
-    @Test func `who waits keeps no value, and who keeps an execution keeps neither input nor value`() async {
+    @Test func `a waiter retains no value, and an execution retains neither input nor value`() async {
         let inputs = LiveCount("inputs"), values = LiveCount("values"), works = Works()
         let source = LiveValue(Witness(values))
         let action = Action<Witness, Int>(
@@ -118,7 +117,7 @@ import Testing
         withExtendedLifetime((first, second, third, source)) {}
     }
 
-    @Test func `a subscription does not keep its action`() {
+    @Test func `a subscription does not own its action`() {
         weak var weakAction: Action<Int, Int>?
         var subscriptions: [Subscription] = []
         do {
@@ -130,7 +129,7 @@ import Testing
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test func `a stream that nobody reads any more ends its observation`() async {
+    @Test func `a stream without a reader ends its observation`() async {
         let count = LiveCount("witnesses")
         let value = LiveValue(0)
         do {
@@ -146,7 +145,7 @@ import Testing
         #expect(await eventually { count.value == 0 })
     }
 
-    @Test func `the place of a subscription that has ended is let go of`() async {
+    @Test func `the place of an ended subscription is released`() async {
         weak var weakOwner: Owner?
         do {
             let owner = Owner()
@@ -156,7 +155,7 @@ import Testing
         #expect(await eventually { weakOwner == nil })
     }
 
-    @Test func `an action that goes while another follows the same value goes under no lock`() async {
+    @Test func `an action is released under no lock while another follows its value`() async {
         let value = LiveValue(true)
         @Sendable func action() -> Action<Void, Void> {
             let reader = Reader(value)

@@ -24,14 +24,14 @@ import Testing
         #expect(value.value == 9)
     }
 
-    @Test func `a subscription that is released ends`() {
+    @Test func `a released subscription ends`() {
         let value = LiveValue(1), log = Log()
         _ = value.observe { log.add("\($0)") }
         value.set(2)
         #expect(log.take() == ["1"])
     }
 
-    @Test func `a change that throws changes nothing, and nobody is told`() {
+    @Test func `a change that throws changes and reports nothing`() {
         let value = LiveValue(1), log = Log()
         let subscription = value.observe { log.add("\($0)") }
         #expect(throws: TestError.self) {
@@ -45,7 +45,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func `an observer may change what it observes, and is told of that next`() {
+    @Test func `an observer may change its subject, and is notified of that next`() {
         let value = LiveValue(0), log = Log()
         let subscription = value.observe { [value] now in
             log.add("\(now)")
@@ -56,7 +56,7 @@ import Testing
         subscription.cancel()
     }
 
-    @Test func `from many threads: each change is told once, in the order of the changes`() async {
+    @Test func `from many threads: each change is reported once, in order`() async {
         let value = LiveValue(0), seen = Locked<[Int]>([])
         let subscription = value.observe { now in seen.withLock { $0.append(now) } }
         _ = await offThread { concurrently(4) { _ in for _ in 0..<500 { value.modify { $0 += 1 } } } }
@@ -65,7 +65,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func `a derived value agrees with its source at every read, and tells its changes`() {
+    @Test func `a derived value matches its source at every read, and reports changes`() {
         let value = LiveValue(1), log = Log()
         let text = value.map { "\($0 * 2)" }.map { "<\($0)>" }
         let subscription = text.observe { log.add($0) }
@@ -88,7 +88,7 @@ import Testing
         #expect(seen == [1, 2, 3])
     }
 
-    @Test func `a derived value that is set stops the process`() async {
+    @Test func `setting a derived value stops the process`() async {
         await #expect(processExitsWith: .failure) { LiveValue(1).map { $0 }.set(2) }
     }
 
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func `what a change leaves behind when it throws is released under no lock`() {
+    @Test func `leftovers of a change that throws are released under no lock`() {
         let value = LiveValue<Leaver?>(nil)
         #expect(throws: TestError.self) {
             try value.modify { current in
@@ -119,7 +119,7 @@ import Testing
         #expect(value.value == nil)
     }
 
-    @Test func `valid proposals are taken, coerced ones replaced, invalid ones refused`() {
+    @Test func `valid proposals are accepted, coerced replaced, invalid refused`() {
         let volume = ValidatedValue(5) { proposed, current in
             if proposed < 0 { return .invalid("below 0, and it is \(current)") }
             return proposed > 10 ? .coerced(10) : .valid
@@ -141,7 +141,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func `a changed dependency judges the last proposal again, also one that was refused`() {
+    @Test func `a changed dependency revalidates the last proposal, even a refused one`() {
         let most = LiveValue(10)
         let volume = ValidatedValue(5, dependingOn: most) { proposed, _, most in
             proposed <= most ? .valid : .invalid("too much")
@@ -157,7 +157,7 @@ import Testing
         #expect(!volume.verdict.value.isValid)
     }
 
-    @Test func `a dependency that changes while a proposal is judged has it judged again`() {
+    @Test func `a dependency that changes during validation repeats the validation`() {
         let most = LiveValue(5), isFirst = Locked(true)
         let volume = ValidatedValue(0, dependingOn: most) { proposed, _, most in
             let raises = isFirst.withLock { isFirst in

@@ -8,7 +8,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct PolicyTests {
-    @Test(.promises("R9", "A2")) func `R9: reject refuses while one runs, and lets in when it has ended`()
+    @Test(.promises("R9", "A2")) func `R9: reject refuses while one runs, and admits after it has ended`()
         async
     {
         let works = Works()
@@ -24,7 +24,7 @@ import Testing
         #expect(await third.outcome.text == "finished 3")
     }
 
-    @Test(.promises("R9")) func `R9: a queue keeps its order, and refuses what is beyond it`() async {
+    @Test(.promises("R9")) func `R9: a queue keeps its order, and refuses overflow`() async {
         let works = Works(), log = Log()
         let action = Action<Int, Int>("work", policy: .queue(3)) { try await works.run($0) }
         let events = action.observeEvents { event in
@@ -43,8 +43,7 @@ import Testing
         withExtendedLifetime(events) {}
     }
 
-    @Test(.promises("R9")) func `R9: a slot that comes back is for those behind who have one already`() async
-    {
+    @Test(.promises("R9")) func `R9: a refused waiter's slot goes to the next without one`() async {
         let works = Works(), log = Log(), refusesOnce = Locked(false)
         let source = LiveValue(true)
         let action = Action<Int, Int>(
@@ -71,7 +70,7 @@ import Testing
     }
 
     @Test(.promises("R9"))
-    func `R9: switchToLatest cancels the running one, and begins the newest when that has ended`() async {
+    func `R9: switchToLatest cancels the running one, and begins the newest after it has ended`() async {
         let works = Works()
         let action = Action<Int, Int>("work", policy: .switchToLatest) { try await works.run($0) }
         let first = action.trigger(1)
@@ -89,7 +88,7 @@ import Testing
         #expect(works.most == 1 && works.count == 2)
     }
 
-    @Test(.promises("R9")) func `R9: a switched execution that completes all the same has finished`() async {
+    @Test(.promises("R9")) func `R9: a switched execution that still completes has finished`() async {
         let isCancelled = AsyncStream.makeStream(of: Bool.self)
         let works = Works()
         let action = Action<Int, Int>(
@@ -128,7 +127,7 @@ import Testing
     }
 
     @Test(.promises("A24"))
-    func `A24: a waiting trigger that is cancelled is out at once, and its work never runs`() async {
+    func `A24: a cancelled waiting trigger leaves at once, and its work never runs`() async {
         let works = Works(), log = Log()
         let action = Action<Int, Int>("work", policy: .queue(2)) { try await works.run($0) }
         let first = action.trigger(1), second = action.trigger(2), third = action.trigger(3)
@@ -147,7 +146,7 @@ import Testing
     }
 
     @Test(.promises("A24", "Z15"))
-    func `A24: a running execution that is cancelled keeps its slot until it has really ended`() async {
+    func `A24: a cancelled running execution keeps its slot until it has ended`() async {
         let works = Works()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         for (end, text) in [
@@ -167,7 +166,7 @@ import Testing
     }
 
     @Test(.promises("A24"))
-    func `A24: the task of a direct call that is cancelled cancels the execution, and waits for its end`()
+    func `A24: cancelling a direct call's task cancels the execution, and awaits its end`()
         async
     {
         let works = Works()
@@ -185,7 +184,7 @@ import Testing
         #expect(await (try? call.value) == -4)
     }
 
-    @Test func `A24: one that is cancelled while its start is told begins cancelled`() async {
+    @Test func `A24: an execution cancelled in its start notice begins cancelled`() async {
         let action = Action<Int, Bool>(
             "work", when: .always, work: { _, _, context in context.isCancelled && Task.isCancelled })
         let events = action.observeEvents { event in if case .started = event { action.cancelAll() } }
@@ -193,7 +192,7 @@ import Testing
         events.cancel()
     }
 
-    @Test func `cancelAll takes the waiting ones out, and asks the running ones`() async {
+    @Test func `cancelAll removes waiting ones, and asks running ones to end`() async {
         let works = Works()
         let action = Action<Int, Int>("work", policy: .queue(5), limit: 2) { try await works.run($0) }
         let executions = (1...5).map { action.trigger($0) }
@@ -209,7 +208,7 @@ import Testing
     }
 
     @Test
-    func `a raised limit begins what waits; a lowered one stops nobody, and admits none until it is reached`()
+    func `a raised limit begins waiters; a lowered one stops none, and admits none until it is reached`()
         async
     {
         let works = Works()
@@ -235,7 +234,7 @@ import Testing
     }
 
     @Test
-    func `a precondition that fails when its turn comes refuses the waiting one, and the next is looked at`()
+    func `a precondition that fails at its turn refuses the waiter, and the next is checked`()
         async
     {
         let works = Works(), number = LiveValue(0)
@@ -254,7 +253,7 @@ import Testing
     }
 
     @Test(.promises("R9"))
-    func `R9: those that wait begin in their order, also when two slots become free together`() async {
+    func `R9: waiters begin in order, even when two slots become free together`() async {
         let executor = StepExecutor()
         let action = Action<Int, Int>("work", policy: .queue(4), limit: 2, on: executor) { $0 }
         let executions = (1...4).map { action.trigger($0) }
@@ -273,7 +272,7 @@ import Testing
         withExtendedLifetime(events) {}
     }
 
-    @Test func `a slot that passes to a waiting trigger is used, however much observers have to say`() async {
+    @Test func `a slot passed to a waiting trigger is used, however busy the observers are`() async {
         let executor = StepExecutor()
         let action = Action<Int, Int>("work", policy: .queue(1), on: executor) { $0 }
         let first = action.trigger(1), second = action.trigger(2)
@@ -302,20 +301,20 @@ import Testing
 
     @Test(arguments: [
         "Action: the limit is 0", "Action: 0 may wait",
-        "Action: with the policy coalesce the limit is 1, and not 2",
-        "Action: in a group the policy is reject", "ActionGroup: the limit is 0",
-        "ActionGroup: it has at most 16 actions",
-    ]) func `misuse stops the process with a sentence`(sentence: String) async {
+        "Action: with the policy coalesce the limit must be 1, not 2",
+        "Action: in a group the policy must be reject", "ActionGroup: the limit is 0",
+        "ActionGroup: a group has at most 16 actions",
+    ]) func `misuse traps with a sentence`(sentence: String) async {
         // One process per kind of misuse; the sentence selects the kind.
         await #expect(processExitsWith: .failure) { [sentence] in
             switch sentence {
             case "Action: the limit is 0": _ = Action<Int, Int>(limit: 0) { $0 }
             case "Action: 0 may wait": _ = Action<Int, Int>(policy: .queue(0)) { $0 }
             case "ActionGroup: the limit is 0": _ = ActionGroup(limit: 0)
-            case "ActionGroup: it has at most 16 actions":
+            case "ActionGroup: a group has at most 16 actions":
                 let group = ActionGroup()
                 _ = (0..<17).map { _ in Action<Int, Int>(group: group) { $0 } }
-            case "Action: in a group the policy is reject":
+            case "Action: in a group the policy must be reject":
                 _ = Action<Int, Int>(policy: .coalesce, group: ActionGroup()) { $0 }
             default: _ = Action<Int, Int>(policy: .coalesce, limit: 2) { $0 }
             }
@@ -325,7 +324,7 @@ import Testing
     // MARK: Groups
 
     @Test(.promises("A25"))
-    func `A25: of a group's actions only so many run, each once at a time, and all see it`() async {
+    func `A25: a group limits running actions, each runs once at a time, and all see it`() async {
         let works = Works(), group = ActionGroup(limit: 2)
         let actions = (0..<3).map { index in
             Action<Int, Int>("action \(index)", group: group) { try await works.run($0) }
@@ -347,7 +346,7 @@ import Testing
         #expect(actions.map(\.snapshot.isEnabled) == [true, true, true])
     }
 
-    @Test func `A25: those who watch another action of the group are told`() {
+    @Test func `A25: observers of other actions in the group are told`() {
         let group = ActionGroup(), log = Log()
         let first = Action<Int, Int>("first", when: .always, group: group, inline: { input, _ in input })
         let second = Action<Int, Int>("second", when: .always, group: group, inline: { input, _ in input })
@@ -357,8 +356,7 @@ import Testing
         withExtendedLifetime(snapshots) {}
     }
 
-    @Test(.promises("R1", "Z16")) func `A25: actions that each threads trigger keep the group's limit`() async
-    {
+    @Test(.promises("R1", "Z16")) func `A25: actions that threads trigger keep the group's limit`() async {
         let group = ActionGroup(limit: 2), flight = Locked((now: 0, most: 0))
         let actions = (0..<4).map { _ in
             Action<Int, Int>(group: group) { input in
@@ -381,8 +379,7 @@ import Testing
         #expect(actions.allSatisfy { $0.snapshot.isEnabled } && group.running == 0)
     }
 
-    @Test(.promises("A25")) func `A25: a group has room for another action when one of its sixteen is gone`()
-    {
+    @Test(.promises("A25")) func `A25: a group has room again when one of its sixteen actions is gone`() {
         let group = ActionGroup(limit: 2), flag = LiveValue(true)
         let kept = (0..<15).map { _ in Action<Int, Int>("kept", group: group) { $0 } }
         for round in 0..<40 {

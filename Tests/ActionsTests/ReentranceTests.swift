@@ -12,7 +12,7 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ReentranceTests {
     @Test(.promises("R4", "A22", "Z12"))
-    func `A22: whoever sees the end can trigger again, for work that ends at once and for other work`()
+    func `A22: an observer of the end can trigger again, for immediate and for other work`()
         async
     {
         let log = Log()
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(.promises("A18"))
-    func `A18: a refusal is known at once, and comes to those who wait behind what is told of it`()
+    func `A18: a refusal is known at once, and reaches waiters after its notices`()
         async
     {
         let log = Log(), begun = Gate(), goOn = Gate()
@@ -68,7 +68,7 @@ import Testing
         events.cancel()
     }
 
-    @Test func `an end is known at once, and comes to those who wait behind what is told of it`() async {
+    @Test func `an end is known at once, and reaches waiters after its notices`() async {
         let log = Log(), works = Works(), isTold = Gate(), goOn = Gate()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         let events = action.observeEvents { event in
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(.promises("R4"))
-    func `work in place runs in its trigger, though another thread tells what was before`() async {
+    func `work in place runs in its trigger, though another thread notifies earlier`() async {
         let log = Log(), isTold = Gate(), goOn = Gate()
         let flag = LiveValue(true)
         let action = Action<Int, UInt>(
@@ -122,7 +122,7 @@ import Testing
         events.cancel()
     }
 
-    @Test func `work in place of many threads runs on each one's own, or in none`() async {
+    @Test func `in-place work of many threads runs on the caller's, or on none`() async {
         let action = Action<Int, UInt>(
             "work", when: .always, limit: 3, inline: { _, _ in UInt(pthread_self()) })
         let told = Locked(0)
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(.promises("R4"))
-    func `whoever goes on after an execution, and is alone, tells what follows in its own calls`()
+    func `a lone caller that resumes after an execution sends later notices in its own calls`()
         async throws
     {
         let flag = LiveValue(true)
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test(.promises("A23", "Z13")) func `A23: no older state is told after a newer one`() {
+    @Test(.promises("A23", "Z13")) func `A23: no older state is sent after a newer`() {
         let log = Log()
         let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input })
         let runs = Locked(0)
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test(.promises("R7", "Z14"))
-    func `R7: a million chained triggers of work that ends at once need a constant stack`() {
+    func `R7: a million chained triggers of immediate work need a constant stack`() {
         #if DEBUG
             let count = isSanitized ? 20_000 : 100_000
         #else
@@ -204,7 +204,7 @@ import Testing
         chain.cancel()
     }
 
-    @Test(.promises("R10")) func `R10: actions that trigger each other end, and none deadlocks`() {
+    @Test(.promises("R10")) func `R10: actions that trigger each other end without deadlock`() {
         let log = Log()
         let first = Action<Int, Int>("first", when: .always, inline: { input, _ in input })
         let second = Action<Int, Int>("second", when: .always, inline: { input, _ in input })
@@ -227,7 +227,7 @@ import Testing
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test(.promises("R10")) func `R10: a precondition that is fed from not executing settles`() async {
+    @Test(.promises("R10")) func `R10: a precondition fed by not executing settles`() async {
         let idle = LiveValue(true), works = Works()
         let action = Action<Int, Int>(
             "work", when: Precondition(idle), policy: .queue(4), limit: 4,
@@ -243,7 +243,7 @@ import Testing
     }
 
     @Test(.promises("R10"))
-    func `R10: a loop that never settles is reported once, and lets go of the caller`() async {
+    func `R10: a loop that never settles is reported once, and the caller returns`() async {
         await restless(changesBefore: 0)
         // The count starts with the loop, and restarts with an execution.
         await restless(changesBefore: 4_000)
@@ -292,7 +292,7 @@ import Testing
     }
 
     /// While `started` is delivered, another thread changes the precondition's value often enough to make a loop restless.
-    @Test(.promises("R4")) func `work in place runs in its trigger, though what is told before has no end`()
+    @Test(.promises("R4")) func `work in place runs in its trigger, though earlier notices never end`()
         async
     {
         let flag = LiveValue(true)
@@ -371,7 +371,7 @@ import Testing
         loop.cancel()
     }
 
-    @Test func `what is delivered elsewhere knows nothing of the task that made it so`() async {
+    @Test func `a notice delivered elsewhere knows nothing of its originating task`() async {
         let value = LiveValue(0), seen = Mail<Int>()
         let places = Elsewhere()
         for delivery in [Delivery.main, .isolated(places)] {
@@ -384,7 +384,7 @@ import Testing
     }
 
     @Test(.promises("A23"))
-    func `an observer may end itself and others, and subscribe; it takes effect at once`() {
+    func `an observer may end itself and others, or subscribe, with immediate effect`() {
         let value = LiveValue(0), log = Log()
         let second = Locked<Subscription?>(nil), third = Locked<Subscription?>(nil)
         let first = value.observe { now in
@@ -406,7 +406,7 @@ import Testing
     // MARK: Delivery
 
     @Test(.promises("A14", "Z8")) @MainActor
-    func `A14: on the main actor at once, when the caller is there, else in order later`()
+    func `A14: on the main actor at once if the caller is there, else later in order`()
         async
     {
         let log = Log(), works = Works()

@@ -26,7 +26,7 @@ import Testing
         withExtendedLifetime((snapshots, events)) {}
     }
 
-    @Test(.promises("R4", "Z12")) func `R4: work that ends at once tells the same, in the same order`() {
+    @Test(.promises("R4", "Z12")) func `R4: work that ends at once sends the same notices in order`() {
         let log = Log()
         let action = Action<Int, Int>("work", when: .always, inline: { input, _ in input * input })
         let snapshots = action.observeSnapshots { log.add($0.text) }
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test
-    func `an outcome is the very value that the work returned, also of nested optionals, and of nothing`()
+    func `an outcome is the exact value returned, even a nested optional or none`()
         async throws
     {
         for value: Int??? in [nil, .some(nil), .some(.some(nil)), 4] {
@@ -71,7 +71,7 @@ import Testing
         withExtendedLifetime(events) {}
     }
 
-    @Test(.promises("A20", "Z10")) func `A20: nobody who triggers does the work`() async {
+    @Test(.promises("A20", "Z10")) func `A20: no triggering caller does work`() async {
         let executor = StepExecutor(), log = Log()
         let action = Action<Int, Int>("work", on: executor) { input in
             log.add("work")
@@ -85,7 +85,7 @@ import Testing
         #expect(log.entries == ["work"])
     }
 
-    @Test(.promises("R2", "A1")) func `A1: the value that was tested is the one that the work gets`()
+    @Test(.promises("R2", "A1")) func `A1: the value that was tested is passed to the work`()
         async throws
     {
         let token = LiveValue<String?>(nil)
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(.promises("R2", "R3", "Z3"))
-    func `R2: what changes values while others trigger hands no forbidden value to the work`() async {
+    func `R2: changing values concurrently with triggers passes no forbidden value to work`() async {
         let number = LiveValue(0)
         let wrong = Log()
         let action = Action<Int, Int>(
@@ -139,7 +139,7 @@ import Testing
         #expect(source.value == 2 && !action.snapshot.isEnabled)
     }
 
-    @Test(.promises("A11")) func `A11: direct calls pass the same gate, and their errors say what happened`()
+    @Test(.promises("A11")) func `A11: direct calls pass the same gate, and their errors tell the cause`()
         async throws
     {
         let works = Works()
@@ -204,7 +204,7 @@ import Testing
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test(.promises("A13")) func `A13: a failure has the text that its owner makes, and the error`() async {
+    @Test(.promises("A13")) func `A13: a failure has its owner's text, and the error`() async {
         let log = Log()
         let action = Action<Int, Int>(
             "work", describe: { "number \(($0 as? TestError)?.number ?? -1)" },
@@ -218,7 +218,7 @@ import Testing
         withExtendedLifetime(failures) {}
     }
 
-    @Test(.promises("R4")) func `values that work yields come before the end, and none after it`()
+    @Test(.promises("R4")) func `values yielded by work come before the end, and none after it`()
         async throws
     {
         let log = Log()
@@ -262,7 +262,7 @@ import Testing
     }
 
     @Test(.promises("A8", "Z5"))
-    func `A8: who comes late gets the snapshot now, and the events of what runs already`() async {
+    func `A8: a late observer gets the snapshot now, and events of running executions`() async {
         let works = Works(), log = Log()
         let action = Action<Int, Int>("work") { try await works.run($0) }
         let execution = action.trigger(1)
@@ -299,7 +299,7 @@ import Testing
     }
 
     @Test(.promises("A10"))
-    func `inputs that are there already trigger nothing once the subscription has ended`() async {
+    func `buffered inputs trigger nothing once the subscription has ended`() async {
         let log = Log(), (done, end) = AsyncStream.makeStream(of: Never.self)
         let subscription = Locked<Subscription?>(nil)
         let action = Action<Int, Int>(

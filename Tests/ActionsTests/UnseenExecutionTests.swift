@@ -17,7 +17,7 @@ import Testing
     enum Way: CaseIterable, Codable { case inline, watched, task }
 
     @Test(arguments: Look.allCases, Way.allCases)
-    func `a failure that somebody looks at is not told, and any other is`(look: Look, way: Way) async {
+    func `an observed failure is not reported, and any other is`(look: Look, way: Way) async {
         await #expect(processExitsWith: .success) { [look, way] in
             let told = ToldFailures()
             func fail(_ look: Look?) async throws -> String {
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `what throws to its caller, finishes, is refused or cancelled is not told`() async {
+    @Test func `work that throws to its caller, or does not fail, is not reported`() async {
         await #expect(processExitsWith: .success) {
             let told = ToldFailures()
             let flag = LiveValue(true)
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `an observer that comes during the work is told, and may go when it is`() async {
+    @Test func `an observer added during the work is notified, and may leave then`() async {
         await #expect(processExitsWith: .success) {
             let told = ToldFailures()
             let (heard, during) = (Log(), Locked<(() -> Void)?>(nil))
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `a listener that makes failures itself is not told of those`() async {
+    @Test func `a listener is not told of failures it makes itself`() async {
         await #expect(processExitsWith: .success) {
             let told = Count()
             let failing = Action<Int, Void>(
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test @MainActor func `a binding that presents no failures has not looked`() async throws {
+    @Test @MainActor func `a binding without failure UI observes none`() async throws {
         await #expect(processExitsWith: .success) { @MainActor in
             let told = ToldFailures()
             let action = Action<Int, Void>("bound", policy: .reject) { (input: Int) in

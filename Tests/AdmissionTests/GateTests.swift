@@ -31,8 +31,7 @@ struct GateTests {
         }
     }
 
-    @Test func `the first of a tenant that was silent begins after one turn of each that waits`() async throws
-    {
+    @Test func `a silent tenant's first request begins after one turn of each waiting tenant`() async throws {
         let held = try HeldGate()
         let order = Log<String>()
         let tenants = [1, 2, 7].map { held.gate.tenant("\($0)", weight: $0) }
@@ -49,7 +48,7 @@ struct GateTests {
         #expect(begins - asks <= 3)
     }
 
-    @Test func `the requests of a tenant begin in the order in which they were asked for`() async throws {
+    @Test func `the requests of a tenant begin in the order of their submission`() async throws {
         let held = try HeldGate()
         let tenant = held.gate.tenant("one")
         let order = Log<Int>()
@@ -84,7 +83,7 @@ struct GateTests {
 
     // MARK: Slots
 
-    @Test(arguments: [1, 3]) func `no more run than the width says`(width: Int) async throws {
+    @Test(arguments: [1, 3]) func `no more run than the width`(width: Int) async throws {
         let scheduler = try Scheduler(.init(workers: 4))
         let gate = AdmissionGate(on: scheduler, width: width)
         let (running, most) = (Count(), Locked(0))
@@ -133,7 +132,7 @@ struct GateTests {
         try await held.end()
     }
 
-    @Test func `nobody waits while a slot is free, whatever is asked for and ends at the same time`()
+    @Test func `no request waits while a slot is free, whatever begins or ends concurrently`()
         async throws
     {
         let scheduler = try Scheduler(.init(workers: 4))
@@ -154,7 +153,7 @@ struct GateTests {
 
     // MARK: Values and contexts
 
-    @Test func `a value comes back, and an error; neither need be Sendable`() async throws {
+    @Test func `values and errors are returned; neither need be Sendable`() async throws {
         final class Box { var number = 1 }
         let tenant = AdmissionGate().tenant("one")
         let box = try await tenant.run { Box() }
@@ -201,7 +200,7 @@ struct GateTests {
 
     @TaskLocal private static var value = 0
 
-    @Test func `values of the task go along where the scheduler takes them`() async throws {
+    @Test func `task locals are inherited where the scheduler does so`() async throws {
         let seen = Log<Int>()
         for context in [Scheduler.Context.empty, .inherited] {
             let scheduler = try Scheduler(.init(workers: 1, context: context))
@@ -220,7 +219,7 @@ struct GateTests {
     // MARK: Misuse
 
     @Test(arguments: ["width", "weight", "most", "limit", "cost"])
-    func `misuse stops the process with a sentence`(kind: String) async throws {
+    func `misuse traps with a sentence`(kind: String) async throws {
         let result = await #expect(
             processExitsWith: .failure, observing: [\.standardErrorContent]
         ) { [kind] in
@@ -243,7 +242,7 @@ struct GateTests {
         #expect(said.contains(sentences[kind]!))
     }
 
-    @Test func `a tenant that has gone leaves its number, and no figures`() async throws {
+    @Test func `a released tenant leaves its number, but no figures`() async throws {
         let gate = AdmissionGate()
         for _ in 0..<100 {
             let tenant = gate.tenant("one", weight: 3)
@@ -253,7 +252,7 @@ struct GateTests {
         #expect(gate.figures.isEmpty)
     }
 
-    @Test func `a tenant that has gone is forgotten, whatever is left in its line`() async throws {
+    @Test func `a released tenant is forgotten, whatever is left in its line`() async throws {
         let held = try HeldGate()
         do {
             let tenant = held.gate.tenant("gone soon")
@@ -269,7 +268,7 @@ struct GateTests {
         #expect(await eventually { held.gate.figures.isEmpty })
     }
 
-    @Test func `a tenant stays as long as something of it waits or runs`() async throws {
+    @Test func `a tenant lives while its requests wait or run`() async throws {
         let held = try HeldGate()
         let ran = Count()
         try held.gate.tenant("gone soon").submit { ran.add() }

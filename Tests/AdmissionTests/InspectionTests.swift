@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `of many tenants some are shown, and the others counted`() async {
+    @Test func `some of many tenants are shown, and others counted`() async {
         await #expect(processExitsWith: .success) {
             Inspection.start()
             let gate = AdmissionGate()

@@ -33,7 +33,7 @@ import Testing
     }
 
     /// Goyal, Vin and Cheng, theorem 1.
-    @Test func `what two flows get, over their weights, differs by no more than one turn of each`() async {
+    @Test func `the weighted shares of two flows differ by no more than one turn of each`() async {
         let all = Generator.zip(
             Generator.int(in: 1...100).array(count: 1...8), Generator.int(in: 1...50).array(count: 1...30))
         await forAll(all, cases: 100) { weights, costs in
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `one that begins to wait comes after at most one turn of each that waits`() async {
+    @Test func `a new waiter begins after at most one turn of each waiting flow`() async {
         let all = Generator.zip(
             Generator.int(in: 1...1_000).array(count: 1...60), .zip(.int(in: 0...500), .int(in: 1...1_000)))
         await forAll(all, cases: 100) { weights, rest in
@@ -89,7 +89,7 @@ import Testing
         #expect(turns.count { $0 == other } == 50)
     }
 
-    @Test func `a moment of silence does not make what was taken forgotten`() {
+    @Test func `a moment of silence does not erase past usage`() {
         var order = FairOrder()
         let (one, other) = (order.add(weight: 1), order.add(weight: 1))
         order.wait(one)
@@ -105,7 +105,7 @@ import Testing
         #expect(turns == 100 || turns == 101)
     }
 
-    @Test func `what was thought of a turn's cost is made good`() {
+    @Test func `a turn's estimated cost is corrected`() {
         var order = FairOrder()
         let (one, other) = (order.add(weight: 1), order.add(weight: 1))
         order.wait(one)
@@ -122,7 +122,7 @@ import Testing
         #expect(turns.allSatisfy { $0 == one })
     }
 
-    @Test func `the order is the same when tags are counted anew`() {
+    @Test func `renumbering the tags keeps the order`() {
         let weights = [3, 1, 4, 1, 5, 926]
         let here = turns(weights, 5_000, costs: [2, 7, 1, 8]).map(\.number)
         for before in [1, 1_000, 1_000_000] as [UInt64] {
@@ -140,7 +140,7 @@ import Testing
     }
 
     /// Compared with a list that is searched linearly.
-    @Test func `the heap is the least of all that wait, whatever comes and goes`() async {
+    @Test func `the heap yields the least waiter, whatever comes and goes`() async {
         let steps = Generator.zip(.int(in: 0...5), .int(in: 0...1_000)).array(count: 0...200)
         await forAll(steps, cases: 200) { steps in
             var order = FairOrder()

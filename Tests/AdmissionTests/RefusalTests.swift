@@ -12,7 +12,7 @@ import Testing
 struct RefusalTests {
     // MARK: Limits
 
-    @Test func `one more than may wait is refused`() async throws {
+    @Test func `one waiter too many is refused`() async throws {
         let held = try HeldGate()
         let tenant = held.gate.tenant("free", limit: 2)
         let ran = Count()
@@ -26,7 +26,7 @@ struct RefusalTests {
             #expect(refusal.reason == .full)
             #expect(refusal.tenant == "free")
             #expect(
-                "\(refusal)" == "Tenant \"free\": not started, because as many wait as its limit allows.")
+                "\(refusal)" == "Tenant \"free\": not started, because its queue of requests is full.")
         }
         try await held.end()
         #expect(ran.value == 2)
@@ -45,7 +45,7 @@ struct RefusalTests {
         try await AdmissionGate().tenant("free", limit: 0).run {}
     }
 
-    @Test func `a new one takes the place of the oldest`() async throws {
+    @Test func `a new one replaces the oldest`() async throws {
         let held = try HeldGate()
         let tenant = held.gate.tenant("latest", limit: 2, whenFull: .dropOldest)
         let (order, dropped) = (Log<Int>(), Log<Int>())
@@ -64,7 +64,7 @@ struct RefusalTests {
         #expect(tenant.figures.addUp)
     }
 
-    @Test func `a task that asks is suspended until its turn, however many wait`() async throws {
+    @Test func `a request suspends its task until its turn, however many wait`() async throws {
         let held = try HeldGate()
         let tenant = held.gate.tenant("patient", limit: 1, whenFull: .wait)
         let ran = Count()
@@ -77,7 +77,7 @@ struct RefusalTests {
         #expect(tenant.figures.addUp)
     }
 
-    @Test func `a limit is changed for those that come`() async throws {
+    @Test func `a new limit applies to later ones`() async throws {
         let held = try HeldGate()
         let tenant = held.gate.tenant("free", limit: 0)
         tenant.limit = nil
@@ -91,7 +91,7 @@ struct RefusalTests {
 
     // MARK: Deadlines
 
-    @Test func `one that waits in vain hears of that when its deadline is over, not when its turn comes`()
+    @Test func `a waiter times out at its deadline, not when its turn comes`()
         async throws
     {
         let held = try HeldGate()
@@ -114,7 +114,7 @@ struct RefusalTests {
         #expect(tenant.figures.addUp)
     }
 
-    @Test func `a deadline that is over is refused, also where a slot is free`() async throws {
+    @Test func `an expired deadline is refused, even if a slot is free`() async throws {
         let tenant = AdmissionGate().tenant("late")
         for deadline in [ContinuousClock.now, .now - .seconds(1)] {
             #expect(throws: Refusal.self) { try tenant.submit(startingBy: deadline) {} }
@@ -144,13 +144,13 @@ struct RefusalTests {
         try await held.end()
     }
 
-    @Test func `a deadline far away is none`() async throws {
+    @Test func `a distant deadline is none`() async throws {
         let tenant = AdmissionGate().tenant("patient")
         try await tenant.run(startingBy: .now + .seconds(1 << 40)) {}
         #expect(tenant.figures.ended == 1)
     }
 
-    @Test func `what could not begin in time is refused at once, and told how long it would have waited`()
+    @Test func `a request that cannot begin in time is refused at once, with its expected wait`()
         async throws
     {
         let held = try HeldGate()
@@ -181,7 +181,7 @@ struct RefusalTests {
 
     // MARK: Cancellation
 
-    @Test func `a task that is cancelled leaves the line at once`() async throws {
+    @Test func `a cancelled task leaves the line at once`() async throws {
         let held = try HeldGate()
         let tenant = held.gate.tenant("impatient")
         let tasks = (0..<100).map { _ in
@@ -202,7 +202,7 @@ struct RefusalTests {
         #expect(tenant.figures.addUp)
     }
 
-    @Test func `a task that is cancelled while it asks does not wait`() async throws {
+    @Test func `a task cancelled during its request does not wait`() async throws {
         let held = try HeldGate(workers: 2)
         let tenant = held.gate.tenant("impatient")
         for round in 0..<scaled(3_000) {
@@ -216,7 +216,7 @@ struct RefusalTests {
         #expect(tenant.figures.addUp)
     }
 
-    @Test func `a task that is cancelled already asks for nothing`() async throws {
+    @Test func `an already cancelled task requests nothing`() async throws {
         let tenant = AdmissionGate().tenant("one")
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -228,7 +228,7 @@ struct RefusalTests {
 
     // MARK: The end
 
-    @Test func `a closed gate refuses what comes, and gives what waits its turn`() async throws {
+    @Test func `a closed gate refuses new requests, and serves waiting ones`() async throws {
         let held = try HeldGate()
         let tenant = held.gate.tenant("one")
         let ran = Count()
@@ -241,7 +241,7 @@ struct RefusalTests {
         #expect(tenant.figures.closed == 2)
     }
 
-    @Test func `a closed gate can refuse what waits, too`() async throws {
+    @Test func `a closed gate can refuse waiters, too`() async throws {
         let held = try HeldGate()
         let told = Log<Refusal.Reason>()
         let tenants = (0..<3).map { held.gate.tenant("\($0)") }
@@ -263,7 +263,7 @@ struct RefusalTests {
         #expect(told.entries == Array(repeating: .closed, count: 15))
     }
 
-    @Test func `whoever waits until the gate is idle goes on when the last has ended`() async throws {
+    @Test func `a wait for an idle gate ends when the last has ended`() async throws {
         let held = try HeldGate()
         let tenant = held.gate.tenant("one")
         let ran = Count()
@@ -280,7 +280,7 @@ struct RefusalTests {
 
     /// The requests are refused one after another, on the same stack.
     @Test(arguments: [Scheduler.ShutdownPolicy.drain, .cancelPending])
-    func `what waits when the scheduler is shut down is refused, or runs`(policy: Scheduler.ShutdownPolicy)
+    func `waiters at a scheduler shutdown are refused, or run`(policy: Scheduler.ShutdownPolicy)
         async throws
     {
         let count = scaled(100_000)

@@ -108,7 +108,7 @@ import Testing
         for (got, share) in zip(got, shares) { #expect(abs(got / all / share - 1) < 0.05) }
     }
 
-    @Test func `a tenant that was silent begins within one turn of each that waits`() {
+    @Test func `a silent tenant begins within one turn of each waiting tenant`() {
         var simulation = Simulation(width: 2, weights: [1, 2, 7, 1], seed: 3)
         let service: (inout Simulation, Request) -> UInt64 = { one, _ in one.exponential_ns(1e6) }
         for tenant in 0..<3 { for _ in 0..<20_000 { simulation.ask(tenant, service: service) } }
@@ -126,7 +126,7 @@ import Testing
         #expect(simulation.startsUntil[3]! <= 4)
     }
 
-    @Test func `a line lets go of those who have left it`() {
+    @Test func `a line releases waiters that left it`() {
         let gate = AdmissionGate(width: 1)
         let tenant = gate.tenant("one")
         var state = GateState(width: 1, charging: .operations)
@@ -150,7 +150,7 @@ import Testing
 
     /// Requests arrive at twice the rate of service, each with a deadline.
     @Test(arguments: [1, 2, 8], [1, 2, 3] as [UInt64])
-    func `at twice the capacity those who are let in keep their deadlines`(width: Int, seed: UInt64) {
+    func `at twice the capacity admitted requests meet deadlines`(width: Int, seed: UInt64) {
         var simulation = Simulation(width: width, weights: [1, 2, 7], seed: seed)
         let service: (inout Simulation, Request) -> UInt64 = { one, _ in one.exponential_ns(1e6) }
         let between_ns = 1e6 / Double(width) / 2

@@ -27,7 +27,7 @@ struct DoubtTests {
         return MemoryStore(Array(store.records.prefix(last + 1)))
     }
 
-    @Test(.promises("J4")) func `J4: what was begun, without a key, is reported, and its run stays as it is`()
+    @Test(.promises("J4")) func `J4: begun work without a key is reported, and its run stays as is`()
         async throws
     {
         let receiver = Receiver()
@@ -56,7 +56,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J4"))
-    func `J4: a command that cannot tell stays in doubt, alone and among others, until one can`()
+    func `J4: an inconclusive command stays in doubt, alone or among others, until resolved`()
         async throws
     {
         for isAlone in [true, false] {
@@ -99,7 +99,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J4"))
-    func `J4: what is begun again, and throws, stays in doubt, unless it says that it was not done`()
+    func `J4: a command that throws when rerun stays in doubt, unless it reports it was not done`()
         async throws
     {
         for isAlone in [true, false] {
@@ -143,7 +143,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J4"))
-    func `J4: who is asked about what threw when it was begun again may say that it is over`()
+    func `J4: a resolver asked about a command that threw when rerun may end it`()
         async throws
     {
         for key in ["key", nil] {
@@ -170,7 +170,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J4"))
-    func `J4: an undo that was begun, without a key, is reported, and not begun again`() async throws {
+    func `J4: a begun undo without a key is reported, and not rerun`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let store = try await cut(
@@ -186,7 +186,7 @@ struct DoubtTests {
         #expect(store.records.suffix(4).map(\.tag) == ["undone 1", "undoing 0", "undone 0", "ended"])
     }
 
-    @Test(.promises("J4")) func `J4: who is asked may say that it is to be begun again, or is over`()
+    @Test(.promises("J4")) func `J4: a resolver may decide to rerun the work, or that it is over`()
         async throws
     {
         for answer in [CommandJournal.DoubtAnswer.again, .over] {
@@ -219,7 +219,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J5"))
-    func `J5: compensation goes in reverse, and its steps are in the journal, each before it begins`()
+    func `J5: compensation runs in reverse, and journals each step before it begins`()
         async throws
     {
         let receiver = Receiver()
@@ -239,7 +239,7 @@ struct DoubtTests {
             ])
     }
 
-    @Test(.promises("J5")) func `J5: what cannot be taken back makes the outcome say so`() async throws {
+    @Test(.promises("J5")) func `J5: the outcome shows what cannot be undone`() async throws {
         func outcome(_ plan: Plan) async throws -> String? {
             let receiver = Receiver()
             defer { receiver.forget() }
@@ -259,7 +259,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J5"))
-    func `J5: what a failing command registered is taken back before it counts as failed`() async throws {
+    func `J5: a failing command's registrations are undone before it counts as failed`() async throws {
         let store = MemoryStore()
         let log = Locked<[String]>([])
         let journal = try await journal(store)
@@ -344,7 +344,7 @@ struct DoubtTests {
         #expect(receiver.live == [])
     }
 
-    @Test(.promises("J5")) func `J5: of what several parts left, the worst is the outcome`() async throws {
+    @Test(.promises("J5")) func `J5: the worst leftover of the parts is the outcome`() async throws {
         for isWorstFirst in [true, false] {
             let store = MemoryStore()
             let journal = try await journal(store)
@@ -381,7 +381,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J5"))
-    func `J5: what gave something that cannot be written down is taken back, also after a crash`()
+    func `J5: a command with an unencodable output is undone, also after a crash`()
         async throws
     {
         let receiver = Receiver()
@@ -503,7 +503,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J5"))
-    func `J5: what changes nothing and gave something that cannot be written down ends its run`()
+    func `J5: a command that changes nothing and has an unencodable output ends its run`()
         async throws
     {
         let receiver = Receiver()
@@ -552,7 +552,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J4"))
-    func `J4: without a key and a proof, what could not be taken back is not begun again`() async throws {
+    func `J4: without a key and a proof, a failed undo is not rerun`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let work = Work(receiver: receiver.id, run: 1, number: 0)
@@ -576,7 +576,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J3"))
-    func `J3: a run that is being taken back is, also when what lacked a proof has given one`()
+    func `J3: a run in compensation is undone, even once a missing proof is given`()
         async throws
     {
         let receiver = Receiver()
@@ -592,7 +592,7 @@ struct DoubtTests {
         }
     }
 
-    @Test(.promises("J4")) func `J4: what a recovery leaves open is in its report`() async throws {
+    @Test(.promises("J4")) func `J4: work a recovery leaves open is reported`() async throws {
         // Both lack a proof. The undo of the second throws, and that stops the compensation.
         let open = try await records(
             [Odd(hasKey: true), Odd(hasKey: true, failsToUndo: true), Call()], [(.begun, 0), (.begun, 1)])
@@ -603,7 +603,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J3"))
-    func `J3: what could not be taken back, and lacks a proof, is begun again for it, with a key`()
+    func `J3: a failed undo that lacks a proof reruns the work for it, with a key`()
         async throws
     {
         let receiver = Receiver()
@@ -630,7 +630,7 @@ struct DoubtTests {
         }
     }
 
-    @Test(.promises("J5")) func `J5: of several in doubt, those that fail do not keep the others so`()
+    @Test(.promises("J5")) func `J5: of several in doubt, failing ones do not keep others so`()
         async throws
     {
         let receiver = Receiver()
@@ -659,7 +659,7 @@ struct DoubtTests {
     }
 
     @Test(.promises("J5"))
-    func `J5: what was given back before a crash, and cannot be taken back, is in the outcome`()
+    func `J5: an irreversible command passed before a crash is in the outcome`()
         async throws
     {
         let receiver = Receiver()
@@ -671,7 +671,7 @@ struct DoubtTests {
         #expect(receiver.live.map(\.number) == [1])
     }
 
-    @Test(.promises("J3")) func `J3: a recovery that is cancelled ends the run that it is in`() async throws {
+    @Test(.promises("J3")) func `J3: a cancelled recovery ends its current run`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let (begun, goes) = (Mail<Void>(), Mail<Void>())
@@ -696,7 +696,7 @@ struct DoubtTests {
         #expect(open.records.last?.phase == .ended)
     }
 
-    @Test(.promises("J3")) func `J3: a recovery that stops says what it has done`() async throws {
+    @Test(.promises("J3")) func `J3: a stopped recovery reports what it did`() async throws {
         let calls = [Call(), Call()]
         defer { for call in calls { call.forget() } }
         var open: [[JournalRecord]] = []

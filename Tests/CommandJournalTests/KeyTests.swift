@@ -86,7 +86,7 @@ struct KeyTests {
     }
 
     @Test(.promises("J6"))
-    func `J6: a field that is added later makes no other work of a key, unless its value does`()
+    func `J6: a field added later keeps a key's payload equal, unless its value differs`()
         async throws
     {
         let (single, several) = (MemoryStore(), MemoryStore())
@@ -118,7 +118,7 @@ struct KeyTests {
         }
     }
 
-    @Test(.promises("J6")) func `J6: a failure is recorded, too: it is thrown, and the work not tried again`()
+    @Test(.promises("J6")) func `J6: a failure is recorded, too: it is thrown, and the work not retried`()
         async throws
     {
         let receiver = Receiver()
@@ -228,7 +228,7 @@ struct KeyTests {
         }
     }
 
-    @Test(.promises("J6")) func `J6: of many that execute one key at once, one runs, and all get its output`()
+    @Test(.promises("J6")) func `J6: of many concurrent calls of a key, one runs, and all get its output`()
         async throws
     {
         let journal = try await journal(MemoryStore())
@@ -271,7 +271,7 @@ struct KeyTests {
     }
 
     @Test(.promises("J6"))
-    func `J6: who waited for a key does not take one that another has begun meanwhile for in doubt`()
+    func `J6: a waiter for a key does not mistake one begun meanwhile for one in doubt`()
         async throws
     {
         let (looking, goesOn) = (Mail<String>(), Gate())
@@ -326,7 +326,7 @@ struct KeyTests {
         #expect(runs.withLock { $0 } == 1)
     }
 
-    @Test(.promises("J6")) func `J6: who waits for a key can be cancelled, and has begun nothing`()
+    @Test(.promises("J6")) func `J6: a waiter for a key can be cancelled, and began nothing`()
         async throws
     {
         let store = MemoryStore()
@@ -356,7 +356,7 @@ struct KeyTests {
         _ = try await (first.value, third.value)
     }
 
-    @Test(.promises("J6")) func `J6: who is cancelled before the beginning has not used up the key`()
+    @Test(.promises("J6")) func `J6: a call cancelled before it begins keeps the key unused`()
         async throws
     {
         let (looking, goesOn) = (Mail<Void>(), Gate())
@@ -378,7 +378,7 @@ struct KeyTests {
         _ = try await journal.execute(call)
     }
 
-    @Test(.promises("J6")) func `J6: a run that is cancelled before the beginning has not used up its keys`()
+    @Test(.promises("J6")) func `J6: a run cancelled before it begins keeps its keys unused`()
         async throws
     {
         let (looking, goesOn) = (Mail<Void>(), Gate())
@@ -411,13 +411,13 @@ struct KeyTests {
             await thrown { try await journal.execute(allOrNothing: [call]) },
             await thrown { try await journal.execute(allOrNothing: [], key: "a\0b") },
         ] {
-            #expect(error.map { "\($0)" } == #"The key "a\0b" has a zero character."#)
+            #expect(error.map { "\($0)" } == #"The key "a\0b" contains the character U+0000."#)
         }
         #expect(store.records.isEmpty)
     }
 
     @Test(.promises("J6"))
-    func `J6: a command cannot execute another one in itself; a task that it starts can`() async throws {
+    func `J6: a command cannot execute another inside itself; a task it starts can`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let journal = try await journal(MemoryStore())
@@ -454,7 +454,7 @@ struct KeyTests {
         _ = try await journal.execute(Call(key: "another"))
     }
 
-    @Test(.promises("J6")) func `J6: what takes a failing command back cannot execute another one either`()
+    @Test(.promises("J6")) func `J6: a failing command's undo cannot execute another one either`()
         async throws
     {
         let journal = try await journal(MemoryStore())
@@ -495,7 +495,7 @@ struct KeyTests {
         try await journal.execute(allOrNothing: [Call(key: "a"), Call(key: "k")], key: "run")
     }
 
-    @Test(.promises("J6")) func `a run gives what its commands gave, the first time and each later one`()
+    @Test(.promises("J6")) func `a run returns its commands' outputs, the first time and later`()
         async throws
     {
         let store = MemoryStore()

@@ -92,7 +92,7 @@ struct LogTests {
         }
     }
 
-    @Test(.promises("J7")) func `J7: a record whose bytes have changed, or that is elsewhere, is found`()
+    @Test(.promises("J7")) func `J7: a record that is altered or misplaced is detected`()
         async
     {
         let records = Self.numbered(Self.accepted, after: JournalLog())

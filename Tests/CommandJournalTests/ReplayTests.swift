@@ -24,7 +24,7 @@ struct ReplayTests {
     }
 
     @Test(.promises("B10", "C19", "J9"))
-    func `J9: a replay runs what was done and not undone, in order, and writes nothing down`()
+    func `J9: a replay runs work done and not undone, in order, and writes nothing`()
         async throws
     {
         let receiver = Receiver()
@@ -60,7 +60,7 @@ struct ReplayTests {
     }
 
     @Test(.promises("J9"))
-    func `J9: what was irreversible in a run that was taken back stays, and is replayed`() async throws {
+    func `J9: an irreversible command of an undone run stays, and is replayed`() async throws {
         let receiver = Receiver()
         defer { receiver.forget() }
         let store = MemoryStore()
@@ -204,7 +204,7 @@ struct ReplayTests {
     }
 
     @Test(.promises("J8"))
-    func `J8: a run that cannot be read may be parked or abandoned, and the others go on`()
+    func `J8: an unreadable run may be parked or abandoned, and the others go on`()
         async throws
     {
         let receiver = Receiver()
@@ -283,7 +283,7 @@ struct ReplayTests {
         }
     }
 
-    @Test(.promises("J9")) func `J9: what is in doubt is not replayed, be it the work or its undo`()
+    @Test(.promises("J9")) func `J9: doubtful work or undo is not replayed`()
         async throws
     {
         let receiver = Receiver()
@@ -333,7 +333,7 @@ struct ReplayTests {
     }
 
     @Test(.promises("J6"))
-    func `J6: a command that comes back with another key is not begun again, and named`() async throws {
+    func `J6: a command decoded with another key is not rerun, and is named`() async throws {
         let store = MemoryStore()
         let all = types + [Forgetful.self]
         let first = try await CommandJournal(all) { store }
@@ -353,7 +353,7 @@ struct ReplayTests {
         }
     }
 
-    @Test(.promises("J9")) func `J9: a replay and what is executed exclude each other`() async throws {
+    @Test(.promises("J9")) func `J9: a replay and executions exclude each other`() async throws {
         let journal = try await journal(MemoryStore())
         let (begun, goes) = (Mail<Void>(), Mail<Void>())
         let call = Call { _ in

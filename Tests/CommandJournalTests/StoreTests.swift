@@ -27,7 +27,7 @@ struct StoreTests {
         try queue.close()
     }
 
-    @Test(.promises("J1")) func `J1: what a journal holds is there when it is opened again`() async throws {
+    @Test(.promises("J1")) func `J1: a journal's records are there when it is reopened`() async throws {
         let folder = try Folder()
         let receiver = Receiver()
         defer { receiver.forget() }
@@ -57,8 +57,7 @@ struct StoreTests {
         store.close()
     }
 
-    @Test(.promises("J7")) func `J7: a corrupt record at the end is dropped, and that is said`() async throws
-    {
+    @Test(.promises("J7")) func `J7: a corrupt last record is dropped, and reported`() async throws {
         let folder = try Folder()
         let receiver = Receiver()
         defer { receiver.forget() }
@@ -92,7 +91,7 @@ struct StoreTests {
     }
 
     @Test(.promises("J7"))
-    func `J7: a corrupt record that is not the last is an error with its number, and nothing is changed`()
+    func `J7: a corrupt record before the last is an error with its number, and nothing is changed`()
         async throws
     {
         let folder = try Folder()
@@ -145,7 +144,7 @@ struct StoreTests {
         for (end, data) in files { try data.write(to: URL(fileURLWithPath: path + end)) }
     }
 
-    @Test(.promises("J7")) func `J7: what a damaged or missing log has lost is said, number by number`()
+    @Test(.promises("J7")) func `J7: losses of a damaged or missing log are reported by number`()
         async throws
     {
         let folder = try Folder()
@@ -184,7 +183,7 @@ struct StoreTests {
     }
 
     @Test(.promises("J7"))
-    func `J7: an anchor that is torn, older or missing says nothing, and a newer one is refused`()
+    func `J7: a torn, older or missing anchor is ignored, and a newer one is refused`()
         async throws
     {
         let folder = try Folder()
@@ -234,7 +233,7 @@ struct StoreTests {
     }
 
     @Test(.promises("J7"))
-    func `J7: a value of another type is a corrupt record, told by its number, and the others can be read`()
+    func `J7: a value of another type is a corrupt record, named by number; the others are readable`()
         async throws
     {
         let folder = try Folder()
@@ -274,7 +273,7 @@ struct StoreTests {
     }
 
     @Test(.promises("J7"))
-    func `J7: whatever a damaged page holds, an error of the journal says so, or the journal opens`()
+    func `J7: with any damaged page a journal error is thrown, or the journal opens`()
         async throws
     {
         let folder = try Folder()
@@ -310,7 +309,7 @@ struct StoreTests {
         #expect(corrupt > 5)
     }
 
-    @Test(.promises("J10")) func `J10: a file that somebody has is refused, in this process`() async throws {
+    @Test(.promises("J10")) func `J10: a file in use is refused within the process`() async throws {
         let folder = try Folder()
         let path = folder.file()
         let journal = try await CommandJournal(path: path, types: types)
@@ -326,7 +325,7 @@ struct StoreTests {
     }
 
     @Test(.promises("J10"))
-    func `J10: a file that another process has is refused, until that ends, however it ends`()
+    func `J10: a file in use by another process is refused until that ends, in any way`()
         async throws
     {
         let folder = try Folder()
@@ -346,7 +345,7 @@ struct StoreTests {
     }
 
     @Test(.promises("J10"))
-    func `J10: a journal whose file is not where it was any more writes nothing that it answers for`()
+    func `J10: a journal whose file was moved or removed confirms no write`()
         async throws
     {
         let folder = try Folder()
@@ -389,7 +388,7 @@ struct StoreTests {
         }
     }
 
-    @Test(.promises("J11")) func `J11: another version, or something else, is refused and not changed`()
+    @Test(.promises("J11")) func `J11: another version or format is refused and not changed`()
         async throws
     {
         let folder = try Folder()
@@ -425,7 +424,7 @@ struct StoreTests {
         #expect(await isRefused(text))
     }
 
-    @Test(.promises("J11")) func `J11: a file that is made, and its log, are for their owner alone`()
+    @Test(.promises("J11")) func `J11: a new file and its log are private to their owner`()
         async throws
     {
         let folder = try Folder()
@@ -452,7 +451,7 @@ struct StoreTests {
     }
 
     @Test(.promises("J11"))
-    func `J11: where there can be no journal there is none, and the error names the path`() async throws {
+    func `J11: no journal is made at an impossible path, and the error names it`() async throws {
         let folder = try Folder()
         for path in [folder.path, folder.file("none/a.journal"), ":memory:", ""] {
             let error = await thrown { _ = try await CommandJournal(path: path, types: types) }
@@ -508,7 +507,7 @@ struct StoreTests {
 
     struct ErrorOfSize: Error { let text: String }
 
-    @Test(.promises("J12")) func `J12: what is too large for a record is refused, for itself alone`()
+    @Test(.promises("J12")) func `J12: a value too large for a record is refused alone`()
         async throws
     {
         let folder = try Folder()

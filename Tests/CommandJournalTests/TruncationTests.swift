@@ -134,7 +134,7 @@ struct TruncationTests {
         }
     }
 
-    @Test(.promises("J2")) func `J2: a file that is cut after any record is recovered as one in memory`()
+    @Test(.promises("J2")) func `J2: a file cut after any record is recovered like one in memory`()
         async throws
     {
         let folder = try Folder()
@@ -168,7 +168,7 @@ struct TruncationTests {
     }
 
     @Test(.promises("J2"))
-    func `J2: a log that is cut at any byte, as when the power goes, holds a beginning of whole commits`()
+    func `J2: a log cut at any byte, as by a power failure, holds a prefix of whole commits`()
         async throws
     {
         let folder = try Folder()

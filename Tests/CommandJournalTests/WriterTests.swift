@@ -11,7 +11,7 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct WriterTests {
     @Test(.promises("C19", "J1"))
-    func `J1: a command begins when that is durable, and who executed it is told when its end is`()
+    func `J1: a command begins once that is durable, and its caller returns once its end is`()
         async throws
     {
         let store = MemoryStore()
@@ -52,7 +52,7 @@ struct WriterTests {
         #expect(seen.withLock { $0 } == ["begun 1", "failed 1", "undoing 0"])
     }
 
-    @Test(.promises("J12")) func `J12: what waits while a commit goes on is the next one`() async throws {
+    @Test(.promises("J12")) func `J12: records added during a commit form the next`() async throws {
         let (inCommit, goes) = (Mail<Void>(), Gate())
         let isFirst = Locked(true)
         let store = MemoryStore { _ in
@@ -78,7 +78,7 @@ struct WriterTests {
     }
 
     @Test(.promises("J12"))
-    func `J12: many at once: what is durable is the beginning of what was added, each once`()
+    func `J12: many at once: the durable records are a prefix of those added, each once`()
         async throws
     {
         let store = MemoryStore()
@@ -106,7 +106,7 @@ struct WriterTests {
     }
 
     @Test(.promises("J12"))
-    func `J12: after a commit that failed nothing is written or begun; the next process finds what was`()
+    func `J12: after a failed commit nothing is written or begun; the next process finds the rest`()
         async throws
     {
         for failing in 1...5 {
@@ -166,7 +166,7 @@ struct WriterTests {
     }
 
     @Test(.promises("J13"))
-    func `J13: a command, or an encoding, that blocks its thread holds up nobody else`() async throws {
+    func `J13: a command or an encoding that blocks its thread delays no other`() async throws {
         let journal = try await CommandJournal(types + [Slow.self]) { MemoryStore() }
         let (begun, goes) = (Gate(), Gate())
         let blocking = Task.detached {
@@ -191,7 +191,7 @@ struct WriterTests {
     }
 
     @Test(.promises("J13"))
-    func `J13: while a commit goes on, no thread of those who wait for it is blocked`() async throws {
+    func `J13: no waiting thread is blocked during a commit`() async throws {
         let (inCommit, goes) = (Mail<Void>(), Gate())
         let store = MemoryStore { _ in
             inCommit.send(())
@@ -206,7 +206,7 @@ struct WriterTests {
         for each in executors { _ = try await each.value }
     }
 
-    @Test(.promises("J1")) func `J1: who waits for a commit while the journal is closed is told so`()
+    @Test(.promises("J1")) func `J1: closing the journal fails those awaiting a commit`()
         async throws
     {
         let (isAwaited, inCommit, goes) = (Gate(), Mail<Void>(), Gate())
@@ -245,7 +245,7 @@ struct WriterTests {
     }
 
     @Test(.promises("J12"))
-    func `J12: after a commit that failed, or the end, nothing is looked up, replayed or recovered`()
+    func `J12: after a failed commit, or the end, nothing is looked up, replayed or recovered`()
         async throws
     {
         let receiver = Receiver()
@@ -273,7 +273,7 @@ struct WriterTests {
         #expect(receiver.log == ["do 1.0"])
     }
 
-    @Test func `a closed journal refuses everything, and lets its store go`() async throws {
+    @Test func `a closed journal refuses everything, and frees its store`() async throws {
         weak var left: MemoryStore?
         do {
             let store = MemoryStore()

@@ -80,7 +80,7 @@ struct AllOrNothingTests {
     }
 
     @Test(.promises("S1", "S3", "B4", "C1", "C3", "C4", "C10"), arguments: [false, true])
-    func `S1, S3: a run does what the model does, whatever fails`(stops: Bool) async {
+    func `S1, S3: a run matches the model, whatever fails`(stops: Bool) async {
         await forAll(
             .array(of: Plan.generator, count: 0...9), cases: 300,
             covering: [.cover(20, "fails") { $0.contains(where: \.fails) }]
@@ -190,7 +190,7 @@ struct AllOrNothingTests {
         }
     }
 
-    @Test(.promises("S4")) func `a run again that fails is undone when it could be rolled back, else broken`()
+    @Test(.promises("S4")) func `a rerun that fails is undone if it could be rolled back, else broken`()
         async throws
     {
         let back = TransactionCommand(commands: [Fickle(failsIn: []), Fickle(failsIn: [2])])
@@ -211,7 +211,7 @@ struct AllOrNothingTests {
     }
 
     @Test(.promises("S4", "C6"))
-    func `S4: a failed run, done again with a token of its own, takes back its own work alone`()
+    func `S4: a failed run, redone with its own token, undoes only its own work`()
         async throws
     {
         let receiver = Locked<[Int]>([])
@@ -236,7 +236,7 @@ struct AllOrNothingTests {
     }
 
     @Test(.promises("S4"))
-    func `S4: a nested run that failed is a new one when the run around it is done again`() async throws {
+    func `S4: a failed nested run is a new one when its outer run is redone`() async throws {
         let fickle = Fickle(failsIn: [1])
         let first = TransactionCommand(commands: [
             MacroCommand([TransactionCommand(commands: [fickle])]), TransactionCommand(fickle),
@@ -247,7 +247,7 @@ struct AllOrNothingTests {
     }
 
     @Test(.promises("C8"))
-    func `C8: what a failing perform registered is taken back, last first, before what ran before it`()
+    func `C8: a failing perform's registrations are undone, last first, before earlier members`()
         async
     {
         let log = Log<String>()
@@ -274,7 +274,7 @@ struct AllOrNothingTests {
     }
 
     @Test(.promises("C8"))
-    func `C8: what could not be taken back of a failing perform is told, with its error`() async throws {
+    func `C8: parts of a failing perform that stay are reported, with the error`() async throws {
         let command = UndoableClosure { (context: CommandContext) in
             context.onFailure { _ in throw TestError(number: 2) }
             throw TestError(number: 1)
@@ -293,7 +293,7 @@ struct AllOrNothingTests {
         #expect(stack.isBroken)
     }
 
-    @Test(.promises("S5")) func `S5: cancelled at any point, a run is taken back whole`() async {
+    @Test(.promises("S5")) func `S5: a run cancelled at any point is undone whole`() async {
         let invoker = ConcurrentInvoker(limit: 1)
         await forAll(.zip(.int(in: 1...6), .int(in: 0...5)), cases: 60) { count, at in
             let receiver = Locked<[Int]>([])
@@ -328,7 +328,7 @@ struct AllOrNothingTests {
     }
 
     @Test(.promises("S6", "C9"))
-    func `S6: nested and parallel, each that was done is undone once, after what used it`() async {
+    func `S6: nested and parallel, each done member is undone once, after its users`() async {
         let generator = Generator<[[Bool]]>.array(
             of: .array(of: Generator<Int>.int(in: 0...5).map { $0 == 5 }, count: 0...4), count: 1...4)
         await forAll(generator, cases: 150) { groups in
@@ -379,8 +379,7 @@ struct AllOrNothingTests {
         }
     }
 
-    @Test(.promises("S6")) func `S6: what ran at once is taken back in the reverse order of its ends`() async
-    {
+    @Test(.promises("S6")) func `S6: parallel members are undone in reverse order of their ends`() async {
         let log = Log<Int>(), ended = Mail<Int>(), goOn = (0..<3).map { _ in Mail<Void>() }
         let members = goOn.indices.map { index in
             UndoableClosure { _ in
@@ -406,7 +405,7 @@ struct AllOrNothingTests {
     }
 
     @Test(.promises("S6"))
-    func `a parallel run starts nothing after a failure, and takes back what succeeds all the same`()
+    func `a parallel run starts nothing after a failure, and undoes members that still succeed`()
         async
     {
         let log = Log<String>()
@@ -472,7 +471,7 @@ struct AllOrNothingTests {
         #expect(log.entries.count == 4)
     }
 
-    @Test(.promises("S3")) func `a compensation that fails is tried again`() async {
+    @Test(.promises("S3")) func `a failed compensation is retried`() async {
         let tries = Count()
         let stubborn = UndoableClosure { _ in
         } undo: { _ in
@@ -493,7 +492,7 @@ struct AllOrNothingTests {
     }
 
     @Test(.promises("S3"), arguments: [false, true], [false, true])
-    func `S3: what is tried again of several commands goes on where it ended`(isMacro: Bool, fails: Bool)
+    func `S3: a retried undo of several commands resumes where it ended`(isMacro: Bool, fails: Bool)
         async
     {
         let log = Log<String>(), tries = Count()
@@ -528,7 +527,7 @@ struct AllOrNothingTests {
         if !isMacro { #expect(run.state == (fails ? .failed : .undone)) }
     }
 
-    @Test(.promises("S3")) func `S3: what a run inside left is known, though its error is mapped`()
+    @Test(.promises("S3")) func `S3: a nested run's leftovers are known despite a mapped error`()
         async throws
     {
         struct Mapped: Error {}
@@ -554,7 +553,7 @@ struct AllOrNothingTests {
     }
 
     @Test(.promises("C8"))
-    func `C8: what a plain command registered is taken back in a run of its own, and after each attempt`()
+    func `C8: a plain command's registrations are undone in its own run, and after each attempt`()
         async
     {
         let log = Log<String>()
@@ -572,7 +571,7 @@ struct AllOrNothingTests {
             log.entries == ["attempt 1", "taken back", "attempt 1", "taken back", "attempt 2", "taken back"])
     }
 
-    @Test(.promises("S4")) func `S4: what a run left that failed, no retry of an undo passes over`()
+    @Test(.promises("S4")) func `S4: a retried undo skips no leftovers of a failed run`()
         async throws
     {
         let receiver = Locked<[Int]>([]), fails = Locked(false)
@@ -605,7 +604,7 @@ struct AllOrNothingTests {
         #expect(inner.state == .broken)
     }
 
-    @Test(.promises("C8")) func `C8: parts of a failing perform are taken back as the policy says`() async {
+    @Test(.promises("C8")) func `C8: parts of a failing perform are undone as the policy says`() async {
         func run(_ policy: TransactionOptions.Compensation) async -> (TransactionFailure?, [String]) {
             let log = Log<String>(), tries = Count()
             let failing = UndoableClosure { (context: CommandContext) in
@@ -641,7 +640,7 @@ struct AllOrNothingTests {
     }
 
     @Test(.promises("C8"))
-    func `C8: a single command's parts, and those of an attempt of a retry, follow the policy, too`()
+    func `C8: parts of a single command and of a retry's attempt follow the policy, too`()
         async
     {
         let tries = Count(), retries = Count()
@@ -699,7 +698,7 @@ struct AllOrNothingTests {
         }
     }
 
-    @Test(.promises("B3")) func `B3: a macro inside a run that fails takes its prefix back`() async {
+    @Test(.promises("B3")) func `B3: a macro inside a failing run undoes its prefix`() async {
         let log = Log<String>()
         let receiver = Locked<[Int]>([])
         let macro = MacroCommand([
@@ -716,7 +715,7 @@ struct AllOrNothingTests {
     }
 
     @Test(.promises("C10"))
-    func `C10: what cannot be taken back inside of what fails is told, and is no failure to take back`()
+    func `C10: an irreversible part of a failing command is reported, not as a failure to undo`()
         async throws
     {
         let log = IrreversibleCommand(ClosureCommand {}, because: "logged")
@@ -756,7 +755,7 @@ struct AllOrNothingTests {
         #expect(!stack.isBroken)
     }
 
-    @Test(.promises("B3", "C7")) func `B3: undoing a macro goes on past a failing undo, and says so`()
+    @Test(.promises("B3", "C7")) func `B3: undoing a macro goes on past a failing undo and says so`()
         async throws
     {
         let log = Log<String>()
@@ -769,7 +768,7 @@ struct AllOrNothingTests {
         #expect(log.entries.suffix(3) == ["undo 2", "undo 1", "undo 0"])
     }
 
-    @Test(.promises("B4")) func `B4: the observer hears of everything, in order`() async {
+    @Test(.promises("B4")) func `B4: the observer sees everything, in order`() async {
         let log = Log<String>()
         let options = TransactionOptions(observer: { event in
             switch event {
@@ -791,7 +790,7 @@ struct AllOrNothingTests {
             ])
     }
 
-    @Test func `a long run needs no stack, and time for each of its commands once`() async throws {
+    @Test func `a long run needs no stack, and linear time`() async throws {
         let count = 100_000
         let receiver = Locked(0)
         let leaf = UndoableClosure { _ in

@@ -110,7 +110,7 @@ private struct Priced: SynchronousCommand {
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct BatchTimeTests {
     @Test(.promises("B7"))
-    func `B7: in virtual time, batches are cut by number, cost, delay and flush as a model says`() async {
+    func `B7: in virtual time, batch cuts by number, cost, delay and flush match a model`() async {
         await forAll(.zip(Settings.any, Step.any.array(count: 0...25)), cases: 150) { settings, steps in
             let clock = ManualClock(), log = Log<Int>()
             let invoker = BatchInvoker(

@@ -9,7 +9,7 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct DecoratorTests {
     @Test(.promises("T1", "T17"))
-    func `T17: retry tries as often as it may, counts, and never repeats a cancellation`() async throws {
+    func `T17: retry uses all its attempts, counts, and never repeats a cancellation`() async throws {
         let attempts = Log<Int>()
         let third = ClosureCommand { (context: CommandContext) in
             attempts.add(context.attempt)
@@ -35,7 +35,7 @@ struct DecoratorTests {
         }
     }
 
-    @Test(.promises("C8")) func `C8: each attempt of a retry starts from where the first one did`()
+    @Test(.promises("C8")) func `C8: each attempt of a retry starts where the first did`()
         async throws
     {
         let log = Log<String>()
@@ -52,7 +52,7 @@ struct DecoratorTests {
     }
 
     @Test(.promises("C8"))
-    func `C8: what an attempt did that succeeded is taken back when something after it fails`() async {
+    func `C8: a successful attempt is undone when a later member fails`() async {
         let policy = RetryPolicy(maxAttempts: 3)
         for isRetried in [false, true] {
             let log = Log<String>()
@@ -88,7 +88,7 @@ struct DecoratorTests {
         #expect(count.value == 1)
     }
 
-    @Test(.promises("T17")) func `T17: a run that is tried again is a new one, and its error is its own`()
+    @Test(.promises("T17")) func `T17: a retried run is a new one, with its own error`()
         async throws
     {
         let count = Count()
@@ -133,7 +133,7 @@ struct DecoratorTests {
     }
 
     @Test(.promises("P11", "T17"), arguments: [0, 1, 2, 3])
-    func `P11: after runs once whenever before returned`(way: Int) async {
+    func `P11: after runs once if before returned`(way: Int) async {
         let log = Log<String>()
         let command = ClosureCommand {
             log.add("work")
@@ -149,7 +149,7 @@ struct DecoratorTests {
     }
 
     @Test(.promises("T17"))
-    func `T17: a chain feeds each result to the next, and a failure halts it and is met once`()
+    func `T17: a chain feeds each result to the next, and a failure halts it and occurs once`()
         async throws
     {
         let log = Log<String>()
@@ -169,8 +169,7 @@ struct DecoratorTests {
         #expect(log.entries == ["value 6", "failure"])
     }
 
-    @Test(.promises("T17")) func `T17: repeated executes so many times, and stops at a failure`() async throws
-    {
+    @Test(.promises("T17")) func `T17: repeated executes n times, and stops at a failure`() async throws {
         let count = Count()
         #expect(try await ClosureCommand { count.add() }.repeated(4).execute() == [1, 2, 3, 4])
         await #expect(throws: TestError()) {
@@ -179,8 +178,7 @@ struct DecoratorTests {
         #expect(count.value == 6)
     }
 
-    @Test(.promises("T1")) func `T1: a command is told its run, and whether that is cancelled`() async throws
-    {
+    @Test(.promises("T1")) func `T1: a command knows its run, and whether it is cancelled`() async throws {
         let contexts = Log<CommandContext>()
         let begun = Mail<Void>()
         let gate = Gate()

@@ -9,7 +9,7 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct DemoTests {
     @Test(.promises("S10", "B11"), arguments: [true, false])
-    func `S10: the demonstration prints what it should, byte for byte`(isOnline: Bool) async throws {
+    func `S10: the demonstration prints the expected bytes`(isOnline: Bool) async throws {
         let log = Log<String>()
         await VehicleClient(isOnline: isOnline) { log.add($0) }.run()
         let name = isOnline ? "expected.txt" : "expected--fail.txt"

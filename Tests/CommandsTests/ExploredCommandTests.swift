@@ -40,7 +40,7 @@ private struct Add: UndoableCommand {
     private var all: Set<String> { seen.withLock { $0 } }
 
     @Test
-    func `of those who execute a run at once one does, and the delegate is told once`()
+    func `of concurrent execute calls one runs it, and the delegate is told once`()
         async
     {
         await explore {
@@ -86,7 +86,7 @@ private struct Add: UndoableCommand {
         #expect(all == ["[1, 2] true", "[1] false", "[] false"])
     }
 
-    @Test func `of several at a time, one of which fails, nothing is left`() async {
+    @Test func `of several in parallel, one of which fails, none stays`() async {
         await explore(departures: 2) {
             let numbers = Locked<[Int]>([])
             let events = Log<String>()
@@ -117,7 +117,7 @@ private struct Add: UndoableCommand {
     }
 
     @Test
-    func `of those who undo a run at once one does, and others are told that it is busy`()
+    func `of concurrent undo calls one does it, and the others find it busy`()
         async
     {
         await explore(departures: 2) {
@@ -223,7 +223,7 @@ private struct Add: UndoableCommand {
         #expect(all.isSuperset(of: ["[1, 2, 3]", "[1, 3]"]), "\(all)")
     }
 
-    @Test func `a group of a stack is one step, and no other call comes into it`() async {
+    @Test func `a group of a stack is one step, and no other call enters it`() async {
         await explore(departures: 2) {
             let editor = await Editor()
             async let grouping: Void = editor.group([1, 2])

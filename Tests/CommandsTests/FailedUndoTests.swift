@@ -61,7 +61,7 @@ extension Locked<Int> {
     }
 
     /// However often undos fail, the final state is what it would be had none failed.
-    @Test(.promises("B9")) func `an undo that fails is tried again, and goes on where it ended`() async {
+    @Test(.promises("B9")) func `a failed undo is retried, and resumes where it ended`() async {
         await forAll(Program.generator, cases: 200) { program in
             let receiver = Locked<[Int]>([])
             let stack = UndoStack(onFailedUndo: .keeps)
@@ -105,7 +105,7 @@ extension Locked<Int> {
     }
 
     @Test(.promises("B9"))
-    func `what a group that failed and a redo that failed left is undone by the next undo, and no step is`()
+    func `leftovers of a failed group and a failed redo are undone by the next undo, and no step is`()
         async throws
     {
         let receiver = Locked<[Int]>([])
@@ -145,7 +145,7 @@ extension Locked<Int> {
         #expect(receiver.withLock { $0 } == [0, 3, 4])
     }
 
-    @Test(.promises("B9")) func `to forget what could not be undone makes a stack whole`() async throws {
+    @Test(.promises("B9")) func `forgetting what could not be undone repairs a stack`() async throws {
         final class Target: Sendable {}
         for forgets in ["all", "last", "other", "before"] {
             let receiver = Locked<[Int]>([])
@@ -189,7 +189,7 @@ extension Locked<Int> {
         }
     }
 
-    @Test func `a run of several that could not be undone goes on with what is left of it`() async throws {
+    @Test func `a run of several with a failed undo resumes with the rest`() async throws {
         let receiver = Locked<[Int]>([])
         let stack = UndoStack(onFailedUndo: .keeps)
         let failures = Locked(1)
@@ -236,7 +236,7 @@ extension Locked<Int> {
     }
 
     @Test(.promises("S3"))
-    func `what cannot tell is known, though it is tried again, out of time, or synchronous and mapped`()
+    func `an unknown outcome is known despite a retry, a timeout, or a synchronous mapping`()
         async
     {
         func rollback(of command: some Command<Void>) async -> TransactionFailure.Rollback? {
@@ -278,7 +278,7 @@ extension Locked<Int> {
     }
 
     @Test(.promises("B9"))
-    func `a stack in which something is unknown stays broken, whatever else is undone`() async throws {
+    func `a stack with an unknown outcome stays broken, whatever else is undone`() async throws {
         let receiver = Locked<[Int]>([])
         let stack = UndoStack(onFailedUndo: .keeps)
         let unknown = IrreversibleCommand(
@@ -296,7 +296,7 @@ extension Locked<Int> {
         #expect(!stack.isBroken)
     }
 
-    @Test func `what cannot tell is in the failure of the run around it, whatever the error is mapped to`()
+    @Test func `an unknown outcome is in the outer run's failure, whatever the error is mapped to`()
         async
     {
         let unknown = ClosureCommand { () async throws -> Void in throw OutcomeUnknown(because: TestError()) }

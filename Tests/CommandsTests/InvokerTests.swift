@@ -57,7 +57,7 @@ struct InvokerTests {
     }
 
     @Test(.promises("P8"), arguments: 0..<3)
-    func `P8: who is told of one of several ends may wait for the others`(way: Int) async throws {
+    func `P8: an observer of one end may wait for the others`(way: Int) async throws {
         var invoker: SerialInvoker? = SerialInvoker()
         let held = Held()
         let running = invoker!.submit(held)
@@ -85,7 +85,7 @@ struct InvokerTests {
     }
 
     @Test(.promises("P9", "T15"), arguments: [0, 1, 2])
-    func `P9: notices come where they were asked for, in the order of the ends`(place: Int) async throws {
+    func `P9: notices are delivered on their target, in order of the ends`(place: Int) async throws {
         let invoker = SerialInvoker()
         let lane = try SerialLane()
         let home = Home()
@@ -126,7 +126,7 @@ struct InvokerTests {
     }
 
     @Test(.promises("T12")) @MainActor
-    func `T12: a delegate that is detached while its notice is on its way is not told`()
+    func `T12: a delegate detached with its notice in flight is not notified`()
         async
     {
         let invoker = SerialInvoker(), listener = MainListener()
@@ -141,7 +141,7 @@ struct InvokerTests {
     }
 
     @Test(.promises("P9", "K2", "K3")) @MainActor
-    func `K2: a delegate of the main actor is told there, always`() async throws {
+    func `K2: a main-actor delegate is always told there`() async throws {
         let listener = MainListener()
         let invoker = SerialInvoker()
         invoker.submit(TransactionCommand(Immediate { _ in }, delegate: listener))
@@ -153,7 +153,7 @@ struct InvokerTests {
     }
 
     @Test(.promises("T15", "Y6"))
-    func `the slot is free when a delegate is told, and those who wait are not held up by it`() async {
+    func `the slot is free when a delegate is notified, and it delays no waiters`() async {
         let invoker = SerialInvoker()
         let counts = Mail<Int>()
         let gate = Gate()
@@ -174,7 +174,7 @@ struct InvokerTests {
     }
 
     @Test(.promises("T16", "C15"))
-    func `T16: a concurrent invoker runs as many as its limit says, and no more`() async throws {
+    func `T16: a concurrent invoker runs as many as its limit, and no more`() async throws {
         let invoker = ConcurrentInvoker(limit: 3)
         let held = (0..<5).map { _ in Held() }
         for each in held { invoker.submit(each) }
@@ -207,7 +207,7 @@ struct InvokerTests {
         #expect(log.entries == [3, 5, 2, 4, 1])
     }
 
-    @Test(.promises("T16", "C15")) func `T16: cancelAll ends what waits and asks what runs`() async throws {
+    @Test(.promises("T16", "C15")) func `T16: cancelAll ends waiters and asks runners`() async throws {
         let invoker = SerialInvoker()
         let begun = Mail<Void>()
         let running = invoker.submit(
@@ -225,7 +225,7 @@ struct InvokerTests {
     }
 
     /// [The running command ended, and the next one began before it was cancelled.]
-    @Test(.promises("T16")) func `T16: cancelAll lets nothing begin that waits`() async throws {
+    @Test(.promises("T16")) func `T16: after cancelAll no waiter begins`() async throws {
         for _ in 0..<20 {
             let invoker = SerialInvoker()
             let (begun, ran) = (Mail<Void>(), Count())
@@ -244,7 +244,7 @@ struct InvokerTests {
         }
     }
 
-    @Test(.promises("T16")) func `T16: a shutdown runs what waits, or refuses it, and nothing comes after`()
+    @Test(.promises("T16")) func `T16: a shutdown runs or refuses waiters, and nothing comes after`()
         async
     {
         for pending in [PendingAtShutdown.run, .reject] {
@@ -264,7 +264,7 @@ struct InvokerTests {
     }
 
     @Test(.promises("T16"))
-    func `T16: what is beyond the capacity is refused, and there is room again after an end`()
+    func `T16: submissions over capacity are refused, and an end makes room again`()
         async throws
     {
         let invoker = SerialInvoker(capacity: 2)
@@ -299,7 +299,7 @@ struct InvokerTests {
         #expect(await invoker.submit(ClosureCommand { 1 }).outcome.why == .shutDown)
     }
 
-    @Test(.promises("P1")) func `a scheduler that gives up what waits refuses it for its invoker`()
+    @Test(.promises("P1")) func `a scheduler that cancels waiters refuses for its invoker`()
         async throws
     {
         let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
@@ -319,7 +319,7 @@ struct InvokerTests {
         #expect(invoker.count == 0)
     }
 
-    @Test(.promises("P1")) func `a scheduler that is full for a while loses nothing of its invoker`()
+    @Test(.promises("P1")) func `a temporarily full scheduler loses none of its invoker`()
         async throws
     {
         let scheduler = try Scheduler(.init(workers: 1, capacity: 1, whenFull: .reject, spareWorkers: 0))
@@ -375,7 +375,7 @@ struct InvokerTests {
         try await invoker.flush()
     }
 
-    @Test(.promises("T16")) func `waiting in a serial invoker for what is queued behind stops the process`()
+    @Test(.promises("T16")) func `waiting in a serial invoker for a later command stops the process`()
         async
     {
         await #expect(processExitsWith: .failure) {
@@ -392,7 +392,7 @@ struct InvokerTests {
         }
     }
 
-    @Test func `in a batch that runs several at a time one may wait for another`() async throws {
+    @Test func `in a parallel batch one command may wait for another`() async throws {
         for isFirst in [false, true] {
             let invoker = BatchInvoker(size: 2, order: .parallel(limit: 2))
             let awaited = TransactionCommand(ClosureCommand { 1 })
@@ -422,7 +422,7 @@ struct InvokerTests {
         }
     }
 
-    @Test func `a task that a command leaves behind may wait for what is queued`() async throws {
+    @Test func `a task left behind by a command may await queued ones`() async throws {
         let invoker = SerialInvoker()
         let looked = Mail<Bool>(), answer = Mail<Int>()
         invoker.submit(
@@ -439,7 +439,7 @@ struct InvokerTests {
         #expect(await answer.next() == 6)
     }
 
-    @Test func `a task that begins on a command's stack may wait for what is queued`() async throws {
+    @Test func `a task begun on a command's stack may await queued ones`() async throws {
         let invoker = SerialInvoker()
         let first = invoker.submit(
             Immediate { _ in
@@ -475,7 +475,7 @@ struct InvokerTests {
         #expect(count.value == 6)
     }
 
-    @Test(.promises("T13")) func `T13: a run that fails of another's refusal was not refused itself`()
+    @Test(.promises("T13")) func `T13: a run that fails with another's refusal was not refused`()
         async throws
     {
         let invoker = SerialInvoker()
@@ -509,7 +509,7 @@ struct InvokerTests {
         #expect(invoker.statistics.accepted == 100)
     }
 
-    @Test func `a submission that each command makes anew needs no stack`() async throws {
+    @Test func `a chain of resubmissions by commands needs no stack`() async throws {
         let invoker = SerialInvoker()
         let done = Mail<Void>()
         @Sendable func submit(_ rest: Int) {
@@ -519,7 +519,7 @@ struct InvokerTests {
         await done.next()
     }
 
-    @Test(.promises("P7")) func `what is cancelled while it waits leaves no command behind`() async throws {
+    @Test(.promises("P7")) func `a cancelled waiter leaves no command behind`() async throws {
         let invoker = SerialInvoker()
         let held = Held()
         invoker.submit(held)
@@ -544,7 +544,7 @@ struct InvokerTests {
         deinit { body() }
     }
 
-    @Test(.promises("P7")) func `what a run gave is released under no lock, though it looks at the invoker`()
+    @Test(.promises("P7")) func `a run's value is released under no lock, though it reads the invoker`()
         async throws
     {
         for batches in [false, true] {
@@ -565,7 +565,7 @@ struct InvokerTests {
     }
 
     @Test(.promises("S7"), arguments: [1, 3])
-    func `S7: what many threads and commands submit runs once, and a flush leaves nothing`(limit: Int)
+    func `S7: submissions by many threads and commands run once, and a flush awaits all`(limit: Int)
         async throws
     {
         let invoker = ConcurrentInvoker(limit: limit)
@@ -587,7 +587,7 @@ struct InvokerTests {
         #expect(invoker.count == 0)
     }
 
-    @Test(.promises("P1")) func `P1: of many that threads submit, cancel and drop, each is told once`()
+    @Test(.promises("P1")) func `P1: commands threads submit, cancel and drop are each told once`()
         async throws
     {
         let told = Count()
@@ -623,7 +623,7 @@ struct BatchTests {
         }
     }
 
-    @Test(.promises("B7")) func `B7: nothing starts before there are enough, by number`() async throws {
+    @Test(.promises("B7")) func `B7: nothing starts before the batch is full`() async throws {
         let invoker = BatchInvoker(size: 3)
         let log = Log<Int>()
         let mail = Mail<Int>()
@@ -640,7 +640,7 @@ struct BatchTests {
         for index in 0..<3 { #expect(await mail.next() == index) }
     }
 
-    @Test(.promises("B7")) func `B7: a batch costs at most so much, and starts with that`() async throws {
+    @Test(.promises("B7")) func `B7: a batch starts at its cost limit, at most`() async throws {
         let invoker = BatchInvoker(size: 10, maxCost: 5, cost: { ($0 as? Priced)?.price ?? 0 })
         let log = Log<Int>()
         invoker.submit(Priced(price: 3, log: log))
@@ -658,7 +658,7 @@ struct BatchTests {
         func execute(_ context: CommandContext) { log.add(price) }
     }
 
-    @Test(.promises("B7")) func `B7: a small batch starts when its first has waited for long enough`()
+    @Test(.promises("B7")) func `B7: a small batch starts when its first has waited long enough`()
         async throws
     {
         let clock = StepClock()
@@ -670,7 +670,7 @@ struct BatchTests {
         #expect(await handle.outcome.isFinished)
     }
 
-    @Test(.promises("C12")) func `C12: what a running batch adds goes to a later one, each once`()
+    @Test(.promises("C12")) func `C12: additions by a running batch run in a later one, once`()
         async throws
     {
         let invoker = BatchInvoker(size: 4)
@@ -688,7 +688,7 @@ struct BatchTests {
     }
 
     @Test(.promises("B7"))
-    func `a failure stops the rest of its batch, where that is asked for, and nothing else`()
+    func `a failure stops the rest of its batch, if so configured, and nothing else`()
         async throws
     {
         for stops in [true, false] {
@@ -702,7 +702,7 @@ struct BatchTests {
         }
     }
 
-    @Test(.promises("P8")) func `P8: a blocked delegate of what its batch refused delays no command`()
+    @Test(.promises("P8")) func `P8: a blocked delegate of a refused command delays none`()
         async throws
     {
         let invoker = BatchInvoker(size: 3, stopsOnFailure: true, on: try Scheduler(.init(workers: 2)))
@@ -739,7 +739,7 @@ struct BatchTests {
     }
 
     @Test(.promises("S7", "C11"))
-    func `C11, S7: so many run of a batch, and the next one begins when all of them have ended`()
+    func `C11, S7: a batch's limit holds, and the next one begins when all have ended`()
         async throws
     {
         let invoker = BatchInvoker(size: 3, order: .parallel(limit: 8))
@@ -760,7 +760,7 @@ struct BatchTests {
         #expect(ended == 300)
     }
 
-    @Test(.promises("B7")) func `what is cancelled counts for no batch`() async throws {
+    @Test(.promises("B7")) func `cancelled ones count for no batch`() async throws {
         let invoker = BatchInvoker(size: 2)
         let log = Log<Int>()
         invoker.submit(Immediate { _ in log.add(0) }).cancel()

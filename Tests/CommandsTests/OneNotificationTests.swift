@@ -82,7 +82,7 @@ struct OneNotificationTests {
     }
 
     @Test(.promises("P1", "T3", "T7", "Y1"))
-    func `P1: N commands, however they end, make N notifications, one each`() async {
+    func `P1: N commands, however they end, send N notifications, one each`() async {
         await forAll(.array(of: .element(of: Way.allCases), count: 1...12), cases: 60) { ways in
             let listener = Listener()
             var transactions: [CommandTransaction] = []
@@ -99,7 +99,7 @@ struct OneNotificationTests {
     }
 
     @Test(.promises("P7", "T11", "Y1"))
-    func `Y1: a command that is dropped, unrun, ends as abandoned, and lets its delegate go`() async {
+    func `Y1: a command dropped unrun ends as abandoned, and releases its delegate`() async {
         weak var gone: Listener?
         let transaction = Log<(CommandTransaction, (any Error)?)>()
         let handle = {
@@ -112,7 +112,7 @@ struct OneNotificationTests {
         #expect(handle.result?.why == .abandoned)
     }
 
-    @Test(.promises("P2", "Y6")) func `P2: success is told if and only if execute returned`() async {
+    @Test(.promises("P2", "Y6")) func `P2: success is sent if and only if execute returned`() async {
         await forAll(.bool, cases: 40) { fails in
             let listener = Listener()
             let command = TransactionCommand(
@@ -129,7 +129,7 @@ struct OneNotificationTests {
         }
     }
 
-    @Test(.promises("P3", "T4")) func `P3: the token that is delivered is the one that was read at creation`()
+    @Test(.promises("P3", "T4")) func `P3: the token delivered is the one that was read at creation`()
         async throws
     {
         let listener = Listener()
@@ -154,7 +154,7 @@ struct OneNotificationTests {
     }
 
     @Test(.promises("P4", "T14", "Y3", "C16"))
-    func `P4: the delegate is told after the work has ended, the very error that the caller is thrown`()
+    func `P4: the delegate is notified after the work ends, with the exact error the caller gets`()
         async
     {
         let error = ErrorObject()
@@ -187,7 +187,7 @@ struct OneNotificationTests {
     }
 
     @Test(.promises("P5", "Y5"), arguments: [2, 4])
-    func `P5: of many that execute at once one runs it, and the others are told so`(threads: Int) async {
+    func `P5: of many concurrent execute calls one runs it, the others throw`(threads: Int) async {
         for _ in 0..<40 {
             let runs = Count()
             let listener = Listener()
@@ -223,7 +223,7 @@ struct OneNotificationTests {
         #expect(command.state == .finished)
     }
 
-    @Test(.promises("P5")) func `a command that is executed while an invoker has it is run once`()
+    @Test(.promises("P5")) func `a command executed while an invoker owns it runs once`()
         async throws
     {
         let held = Held()
@@ -244,7 +244,7 @@ struct OneNotificationTests {
     }
 
     @Test(.promises("P6"))
-    func `P6: an observer is told, whether it comes before the run, during it or after`() async {
+    func `P6: an observer is notified if added before the run, during it or after`() async {
         let held = Held()
         let command = TransactionCommand(held)
         let log = Log<String>(), told = Mail<Void>()
@@ -273,7 +273,7 @@ struct OneNotificationTests {
         withExtendedLifetime((before, during, after, last)) {}
     }
 
-    @Test(.promises("P6")) func `P6: an observer that registers while the run ends is told once`() async {
+    @Test(.promises("P6")) func `P6: an observer added as the run ends is notified once`() async {
         for _ in 0..<300 {
             let told = Count()
             let command = TransactionCommand(Immediate { _ in })
@@ -290,7 +290,7 @@ struct OneNotificationTests {
         }
     }
 
-    @Test(.promises("P6")) func `P6: a subscription that ends before its notice is delivered is not told`()
+    @Test(.promises("P6")) func `P6: a subscription ended before its notice is not notified`()
         async throws
     {
         let lane = try SerialLane()
@@ -309,7 +309,7 @@ struct OneNotificationTests {
     }
 
     @Test(.promises("P7", "T10", "T11", "Y7"))
-    func `P7: after the end, delegate and command go, while token and handle stay`() async throws {
+    func `P7: after the end, delegate and command are freed, token and handle not`() async throws {
         weak var goneDelegate: Listener?
         weak var goneCommand: TransactionCommand<Int>?
         weak var goneCapture: Count?
@@ -329,7 +329,7 @@ struct OneNotificationTests {
     }
 
     @Test(.promises("T12"))
-    func `T10, T12: a detached delegate is let go, and not told; a weak one is not held`() async throws {
+    func `T10, T12: a detached delegate is freed, not notified; a weak one is not held`() async throws {
         let listener = Listener()
         let command = TransactionCommand(ClosureCommand {}, delegate: listener)
         command.handle.detach()
@@ -362,7 +362,7 @@ struct OneNotificationTests {
     }
 
     @Test(.promises("Y9"))
-    func `cancelling: before the start nothing runs; a value that comes all the same is success`() async {
+    func `cancelling: before the start nothing runs; a value that still arrives is success`() async {
         let command = TransactionCommand(ClosureCommand { Issue.record("it ran") })
         command.handle.cancel()
         #expect(await command.handle.outcome.isCancelled)
@@ -382,7 +382,7 @@ struct OneNotificationTests {
         #expect(await run.result.isSuccess)
     }
 
-    @Test(.promises("T7")) func `to cancel who waits for the value ends the wait alone`() async {
+    @Test(.promises("T7")) func `cancelling a waiter ends only the wait`() async {
         let held = Held()
         let invoker = SerialInvoker()
         let handle = invoker.submit(held)
@@ -396,7 +396,7 @@ struct OneNotificationTests {
         #expect(await wait(for: handle)?.isFinished == true)
     }
 
-    @Test(.promises("B6")) func `a wait has an end of its own, and helps a lone worker`() async throws {
+    @Test(.promises("B6")) func `a wait ends on its own, and helps a lone worker`() async throws {
         let scheduler = try Scheduler(.init(workers: 1))
         let invoker = ConcurrentInvoker(limit: 2, on: scheduler)
         let outer = invoker.submit(
@@ -432,7 +432,7 @@ struct OneNotificationTests {
     }
 
     @Test(.promises("T6"))
-    func `T6: to cancel a group cancels what is in it, and what comes later, and ends it when they have`()
+    func `T6: cancelling a group cancels present and later members, and ends it after they end`()
         async
     {
         let listener = Listener(), begun = Mail<Void>(), goOn = Mail<Void>()
@@ -459,7 +459,7 @@ struct OneNotificationTests {
         #expect(listener.log.entries.count == 1)
     }
 
-    @Test(.promises("T9")) func `T9: what a factory makes of a command that can be undone can be undone`()
+    @Test(.promises("T9")) func `T9: a factory's wrapper of an undoable command is undoable`()
         async throws
     {
         let receiver = Locked<[Int]>([])
@@ -473,7 +473,7 @@ struct OneNotificationTests {
         #expect(receiver.withLock { $0 } == [])
     }
 
-    @Test(.promises("T6")) func `T6: the delegate of a group is told after those of what is in it`()
+    @Test(.promises("T6")) func `T6: a group's delegate is notified after its members'`()
         async throws
     {
         let log = Log<String>()
@@ -486,7 +486,7 @@ struct OneNotificationTests {
     }
 
     @Test(.promises("T6"))
-    func `T6: a group of successes succeeds; an empty one, too; one that nobody seals is abandoned`()
+    func `T6: a group of successes succeeds; an empty one, too; an unsealed one is abandoned`()
         async
     {
         let group = TransactionGroup()
@@ -505,7 +505,7 @@ struct OneNotificationTests {
     }
 
     @Test(.promises("T6", "K4", "K6"))
-    func `K6: only the refresh that began last may close the spinner, once`() {
+    func `K6: only the last refresh may close the spinner, once`() {
         var latest = LatestTransaction()
         let first = TransactionCommand(ClosureCommand {})
         let second = TransactionCommand(ClosureCommand {})
@@ -569,7 +569,7 @@ struct RetentionTests {
     }
 
     @Test(.promises("T11"))
-    func `a delegate that holds its unsubmitted command stays, until that is abandoned`() {
+    func `a delegate that retains its unsubmitted command lives until abandonment`() {
         weak var gone: Holder?
         weak var command: TransactionCommand<Void>?
         do {
@@ -595,7 +595,7 @@ struct RetentionTests {
         }
     #endif
 
-    @Test(.promises("Y9")) func `Y9: a cancelled run does not look like a failed one, for whoever is told`()
+    @Test(.promises("Y9")) func `Y9: a cancelled run does not look failed to any observer`()
         async
     {
         let listener = Listener()
@@ -609,7 +609,7 @@ struct RetentionTests {
     }
 
     @Test(.promises("P9"))
-    func `P9: who asks late is told after those who asked before, though one of these is slow`() async {
+    func `P9: a late observer is notified after earlier ones, though one of them is slow`() async {
         let command = TransactionCommand(Immediate { _ in 3 })
         let begun = Gate(), goOn = Gate(), log = Log<String>()
         let first = command.handle.onOutcome { _ in
@@ -636,7 +636,7 @@ struct RetentionTests {
         withExtendedLifetime((first, late)) {}
     }
 
-    @Test(.promises("P9")) func `P9: who asks while a run ends is told in the order of asking`() async {
+    @Test(.promises("P9")) func `P9: observers added as a run ends are notified in order`() async {
         for _ in 0..<200 {
             let command = TransactionCommand(Immediate { _ in 3 })
             let log = Log<Int>(), subscriptions = Locked<[Subscription]>([])
@@ -655,8 +655,7 @@ struct RetentionTests {
     }
 
     @Test
-    func `T10: a delegate that is alone is told in place or elsewhere, and whoever asks meanwhile after it`()
-    {
+    func `T10: a lone delegate is notified in place or elsewhere, and observers added meanwhile after it`() {
         let log = Log<String>(), place = Kept()
         for isElsewhere in [false, true] {
             for hasObserver in [false, true] {
@@ -686,7 +685,7 @@ struct RetentionTests {
         }
     }
 
-    @Test func `T10: a delegate that is alone holds up nobody who asks to be told elsewhere`() async {
+    @Test func `T10: a lone delegate delays no observer delivered elsewhere`() async {
         let place = Kept(), told = Gate(), run = Locked<CommandHandle<Int>?>(nil), log = Log<String>()
         let subscriptions = Locked<[Subscription]>([])
         let listener = Listener { _ in
@@ -721,7 +720,7 @@ struct RetentionTests {
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test func `as many as there are may listen, and go, and cost the same each`() {
+    @Test func `any number of observers may come and go, at the same cost each`() {
         let command = TransactionCommand(Immediate { _ in 3 })
         let log = Log<Int>()
         var subscriptions = (0..<100_000).map { number in
@@ -734,7 +733,7 @@ struct RetentionTests {
     }
 
     @Test(.promises("T4", "T8", "K1"))
-    func `K1: a command that has ended before anybody looks is there to be asked`() async throws {
+    func `K1: a command that ended unobserved can be queried later`() async throws {
         let listener = Listener()
         let command = TransactionCommand(Immediate { _ in 3 }, delegate: listener)
         let stored = command.transaction

@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `a command that was asked to end, and passed that on to an operation, was cancelled`() async {
+    @Test func `a command that forwards its cancellation to an operation was cancelled`() async {
         let operation = COOperation<Void>({ try await Task.sleep(for: .seconds(1000)) })
         let begun = Mail<Void>()
         let command = TransactionCommand(
@@ -83,7 +83,7 @@ import Testing
         #expect(invoker.statistics.cancelled == 1)
     }
 
-    @Test func `to cancel says whether it came in time`() async throws {
+    @Test func `cancel reports whether it was in time`() async throws {
         let invoker = SerialInvoker()
         let (running, waiting) = (Held(), ClosureCommand {})
         let first = invoker.submit(running)
@@ -96,7 +96,7 @@ import Testing
         #expect(!first.cancel())
     }
 
-    @Test func `why a run was cancelled is told, whenever that comes`() async throws {
+    @Test func `a run's cancel reason is reported, whenever it comes`() async throws {
         let invoker = SerialInvoker()
         let begun = Mail<Void>()
         let running = invoker.submit(

@@ -45,7 +45,7 @@ private let calls = Generator<Call>.frequency([
 
 @Suite(.watched(testLimit), .leavesNothing) struct RunMachineTests {
     /// I1 to I3.
-    @Test func `a run begins once, has one outcome, and runs again only after it was undone`() async {
+    @Test func `a run begins once, has one outcome, and runs again only after an undo`() async {
         await forAll(.array(of: calls, count: 1...40), cases: 1_000) { program in
             var machine = RunMachine()
             var (begun, outcomes) = (0, 0)

@@ -51,7 +51,7 @@ private struct Add: SynchronousUndoableCommand {
     }
 
     @Test(.promises("B9"))
-    func `a stack performs, undoes and redoes it before the call returns, on the calling thread`()
+    func `a stack performs, undoes and redoes before the call returns, on the calling thread`()
         throws
     {
         let stack = UndoStack()
@@ -83,7 +83,7 @@ private struct Add: SynchronousUndoableCommand {
     }
 
     @Test(.promises("B9"))
-    func `calls that await do it in place, whoever is cancelled, and take back what it registered`()
+    func `awaiting calls run in place despite cancellation, and undo registered changes`()
         async throws
     {
         let (sum, log) = (sum, log)
@@ -113,7 +113,7 @@ private struct Add: SynchronousUndoableCommand {
         #expect(sum.withLock { $0 } == 1)
     }
 
-    @Test func `in a group, from inside a step, while busy, and of what awaits`() async throws {
+    @Test func `in a group, inside a step, while busy, and of async commands`() async throws {
         let stack = UndoStack()
         try await stack.group("group") {
             let (first, second) = (try stack.performNow(add(1)), try await stack.perform(add(2)))
@@ -131,7 +131,7 @@ private struct Add: SynchronousUndoableCommand {
         #expect(throws: CommandUsageError.notUndoable) { try stack.undoNow() }
     }
 
-    @Test @MainActor func `a call from inside of it is refused`() throws {
+    @Test @MainActor func `a call from inside it is refused`() throws {
         let stack = UndoStack()
         let errors = Log<CommandUsageError?>()
         nonisolated(unsafe) let inside = stack
@@ -148,7 +148,7 @@ private struct Add: SynchronousUndoableCommand {
     }
 
     /// A part that waited for its own step would never end.
-    @Test @MainActor func `what it registered is taken back as a part of its step, and not of the group`()
+    @Test @MainActor func `its registrations are undone as part of its step, not of the group`()
         async throws
     {
         struct Parts: SynchronousUndoableCommand {
@@ -172,7 +172,7 @@ private struct Add: SynchronousUndoableCommand {
     }
 
     @Test
-    func `a transaction command of it runs and is undone on the calling thread, and tells its delegate`()
+    func `its transaction command runs and is undone on the calling thread, and notifies`()
         throws
     {
         let listener = Listener()
@@ -194,7 +194,7 @@ private struct Add: SynchronousUndoableCommand {
         #expect(throws: CommandUsageError.notExecuted) { try failing.undoNow() }
     }
 
-    @Test func `among others it is undone in its turn, and an invoker needs no task for it`() async throws {
+    @Test func `among others it is undone in turn, and an invoker needs no task for it`() async throws {
         let numbers = Locked<[Int]>([])
         let failing = Append(number: 3, receiver: numbers, failsToPerform: true)
         let run = TransactionCommand(commands: [
@@ -208,7 +208,7 @@ private struct Add: SynchronousUndoableCommand {
         #expect(sum.withLock { $0 } == 5050)
     }
 
-    @Test func `several give what they gave, of one type and of several, and again after an undo`()
+    @Test func `several return their results, of one or more types, and again after an undo`()
         async throws
     {
         let numbers = Locked<[Int]>([])

@@ -164,8 +164,7 @@ struct UndoStackTests {
     }
 
     @Test(.promises("S8", "B9"), arguments: [2, 5, 100])
-    func `S8: a stack does what the model does, with merging, groups, limit and clean mark`(limit: Int) async
-    {
+    func `S8: a stack matches the model, with merging, groups, limit and clean mark`(limit: Int) async {
         await forAll(.array(of: Call.generator, count: 0...40), cases: 250) { calls in
             let clock = StepClock()
             let page = Locked(Page())
@@ -208,7 +207,7 @@ struct UndoStackTests {
         }
     }
 
-    @Test(.promises("S9")) func `S9: quick undos, before the first is through, undo as many steps, in order`()
+    @Test(.promises("S9")) func `S9: undos issued before the first ends undo as many steps, in order`()
         async throws
     {
         try await quickUndos()
@@ -235,7 +234,7 @@ struct UndoStackTests {
     }
 
     @Test(.promises("B9")) @MainActor
-    func `a call that waits can be cancelled, and one that has begun is finished`()
+    func `a waiting call can be cancelled, and one that has begun is finished`()
         async throws
     {
         let stack = UndoStack()
@@ -270,7 +269,7 @@ struct UndoStackTests {
     }
 
     @Test(.promises("B9")) @MainActor
-    func `as many calls as there are may wait, and be cancelled, and cost the same each`()
+    func `any number of calls may wait and be cancelled, at the same cost each`()
         async throws
     {
         let stack = UndoStack()
@@ -297,7 +296,7 @@ struct UndoStackTests {
     }
 
     @Test(.promises("B9")) @MainActor
-    func `a task that a step leaves behind is not the step's, wherever in memory it is`()
+    func `a task left behind by a step is not the step's, wherever in memory it is`()
         async
     {
         let stack = UndoStack()
@@ -332,7 +331,7 @@ struct UndoStackTests {
     }
 
     @Test(.promises("B9")) @MainActor
-    func `a task that a group or a step began and waits for is refused, instead of waiting for both`()
+    func `a task begun and awaited by a group or step is refused instead of waiting for both`()
         async throws
     {
         let stack = UndoStack()
@@ -419,7 +418,7 @@ struct UndoStackTests {
         stack.removeAll()  // its steps retain it
     }
 
-    @Test func `in a group a mark is where it was made, and reached only where the group begins or ends`()
+    @Test func `a mark inside a group is reached only where the group begins or ends`()
         async throws
     {
         let receiver = Locked<[Int]>([])
@@ -452,7 +451,7 @@ struct UndoStackTests {
         }
     }
 
-    @Test func `a mark of what was rolled back, or of what was under way, is none`() async throws {
+    @Test func `a mark of rolled-back or running changes is void`() async throws {
         let receiver = Locked<[Int]>([])
         let stack = UndoStack()
         try await stack.group {
@@ -485,7 +484,7 @@ struct UndoStackTests {
         #expect(stack.isClean)
     }
 
-    @Test @MainActor func `a mark that is made while a command runs is none`() async throws {
+    @Test @MainActor func `a mark made while a command runs is void`() async throws {
         let stack = UndoStack()
         let marking = UndoableClosure { @MainActor (_: CommandContext) in
             stack.markClean()
@@ -502,7 +501,7 @@ struct UndoStackTests {
         stack.removeAll()  // its steps retain it
     }
 
-    @Test func `a run whose error is mapped breaks the stack when it could not be taken back whole`() async {
+    @Test func `a run with a mapped error breaks the stack if its compensation was incomplete`() async {
         struct Mapped: Error {}
         let receiver = Locked<[Int]>([])
         let stack = UndoStack()
@@ -518,7 +517,7 @@ struct UndoStackTests {
         #expect(stack.isBroken && receiver.withLock { $0 } == [1])
     }
 
-    @Test @MainActor func `a step in a group in a command is a part of all three`() async {
+    @Test @MainActor func `a step in a group in a command belongs to all three`() async {
         let invoker = SerialInvoker(), answers = Log<CommandUsageError?>()
         let outcome = await invoker.submit(
             ClosureCommand { @MainActor in
@@ -541,7 +540,7 @@ struct UndoStackTests {
         #expect(answers.entries == [.busy, .reentrant, .reentrant])
     }
 
-    @Test func `a group is one step, inner groups join, and an inner one that fails takes back its own`()
+    @Test func `a group is one step, inner groups join, and a failing inner one undoes its own part`()
         async throws
     {
         let page = Locked(Page())
@@ -564,7 +563,7 @@ struct UndoStackTests {
         #expect(page.withLock { $0.text } == [1, 3])
     }
 
-    @Test @MainActor func `a group lives in the isolation of its stack, and takes registered changes in`()
+    @Test @MainActor func `a group runs in its stack's isolation, and includes registered changes`()
         async throws
     {
         let stack = UndoStack()
@@ -603,7 +602,7 @@ struct UndoStackTests {
         #expect(value == 5 && stack.count == 1 && stack.index == 1)
     }
 
-    @Test func `a change that is not recorded leaves no step, and keeps what can be redone`() async throws {
+    @Test func `an unrecorded change leaves no step, and keeps the redo steps`() async throws {
         let page = Locked(Page())
         let stack = UndoStack()
         try await stack.perform(Write(number: 1, page: page))
@@ -648,7 +647,7 @@ struct UndoStackTests {
         }
     }
 
-    @Test func `an undo that fails within groups empties them, and what they do later is a step`()
+    @Test func `an undo that fails inside groups empties them; their later changes are a step`()
         async throws
     {
         for isOuterKept in [true, false] {
@@ -696,7 +695,7 @@ struct UndoStackTests {
         #expect(stack.count == 2)
     }
 
-    @Test(.promises("B9")) func `what cancels out opens no way for a merge across an undo or a group's edge`()
+    @Test(.promises("B9")) func `changes that cancel out permit no merge across an undo or a group's edge`()
         async throws
     {
         let page = Locked(Page())
@@ -718,7 +717,7 @@ struct UndoStackTests {
         }
     }
 
-    @Test(.promises("B9")) func `an undo that fails leaves nothing clean, before all is forgotten and after`()
+    @Test(.promises("B9")) func `after a failed undo nothing is clean, before or after forgetting all`()
         async throws
     {
         for policy in [UndoStack.FailedUndo.breaks, .clears] {
@@ -744,7 +743,7 @@ struct UndoStackTests {
         }
     }
 
-    @Test(.promises("C10")) func `C10: where what is irreversible stays, nothing is clean`() async throws {
+    @Test(.promises("C10")) func `C10: where an irreversible one stays, nothing is clean`() async throws {
         let sent = Count()
         let send = IrreversibleCommand(ClosureCommand { _ = sent.add() }, because: "sent")
         let plain = TransactionCommand(ClosureCommand { _ = sent.add() })
@@ -810,7 +809,7 @@ struct UndoStackTests {
         #expect(log.entries == ["undo 1", "redo 1", "undo 2", "redo 2", "redo 2"])
     }
 
-    @Test func `a redo of a group that fails takes back what it had redone`() async throws {
+    @Test func `a failing redo of a group undoes what it had redone`() async throws {
         let page = Locked(Page())
         let fails = Locked(false)
         let stack = UndoStack()
@@ -829,7 +828,7 @@ struct UndoStackTests {
         #expect(stack.index == 0 && stack.canRedo)
     }
 
-    @Test func `changes that were made already are undone and redone at once`() async throws {
+    @Test func `changes already made are undone and redone at once`() async throws {
         let stack = UndoStack()
         var value = 5
         var changes = 0
@@ -851,7 +850,7 @@ struct UndoStackTests {
         #expect(throws: CommandUsageError.notUndoable) { try stack.undoNow() }
     }
 
-    @Test func `the steps of a target go, and with them the way to a clean mark beyond them`() async throws {
+    @Test func `removing a target's steps removes the way to a clean mark beyond them`() async throws {
         let page = Locked(Page())
         let one = Count()
         let other = Count()
@@ -867,7 +866,7 @@ struct UndoStackTests {
         #expect(stack.count == 0 && stack.index == 0 && stack.isClean)
     }
 
-    @Test func `the changes of a target go out of groups, which keep the others and go with the last`()
+    @Test func `a target's changes are removed from groups, which keep others or end with the last`()
         async throws
     {
         let receiver = Locked<[Int]>([])
@@ -895,7 +894,7 @@ struct UndoStackTests {
         #expect(stack.count == 0 && stack.index == 0 && stack.cleanIndex == nil)
     }
 
-    @Test(.promises("B9")) func `changes of two targets do not become one, so that each goes with its own`()
+    @Test(.promises("B9")) func `changes of two targets do not merge, so each goes with its target`()
         async throws
     {
         let page = Locked(Page())
@@ -920,7 +919,7 @@ struct UndoStackTests {
     }
 
     @Test(.promises("B9"), arguments: [false, true])
-    func `a target may have its changes forgotten when it goes, also while a call runs`(isBusy: Bool)
+    func `a target may forget its changes in its deinit, even while a call runs`(isBusy: Bool)
         async throws
     {
         let stack = UndoStack()
@@ -949,7 +948,7 @@ struct UndoStackTests {
     }
 
     @Test(.promises("B9"), arguments: 0..<5)
-    func `what a stack lets go of may read the stack when it goes`(way: Int) async throws {
+    func `objects released by a stack may read it in deinit`(way: Int) async throws {
         let stack = UndoStack(limit: 2)
         let counts = Log<Int>()
         let target = Count()
@@ -984,7 +983,7 @@ struct UndoStackTests {
         func hash(into hasher: inout Hasher) {}
     }
 
-    @Test(.promises("B9")) func `who is asked whether changes become one may read the stack`() async throws {
+    @Test(.promises("B9")) func `a merge closure may read the stack`() async throws {
         let page = Locked(Page())
         let stack = UndoStack()
         var counts: [Int] = []
@@ -993,7 +992,7 @@ struct UndoStackTests {
         #expect(stack.count == 1 && counts == [1, 1])
     }
 
-    @Test func `to forget all while a call runs forgets all when it has ended`() async throws {
+    @Test func `forgetting all during a call takes effect at its end`() async throws {
         try await forgetsWhileBusy()
     }
 
@@ -1017,7 +1016,7 @@ struct UndoStackTests {
         #expect(stack.count == 0)
     }
 
-    @Test func `a transaction command is a step, and a run again when it is redone`() async throws {
+    @Test func `a transaction command is a step, and runs again when redone`() async throws {
         let receiver = Locked<[Int]>([])
         let stack = UndoStack()
         let command = TransactionCommand(commands: [

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(arguments: Look.allCases, [false, true])
-    func `a failure that somebody looks at is not told, and any other is`(look: Look, isAsynchronous: Bool)
+    func `an observed failure is not reported, and any other is`(look: Look, isAsynchronous: Bool)
         async
     {
         await #expect(processExitsWith: .success) { [look, isAsynchronous] in
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `what throws to its caller, finishes, or is cancelled is not told; a detached one is`() async {
+    @Test func `a run that throws to a caller, or does not fail, is not told; a detached one is`() async {
         await #expect(processExitsWith: .success) {
             let told = ToldFailures()
             for isAsynchronous in [false, true] {
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `a group tells of its members, once`() async {
+    @Test func `a group reports its members once`() async {
         await #expect(processExitsWith: .success) {
             let told = ToldFailures()
             func fail(addsLate: Bool) async throws -> String {
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `while runs have spans, too, a failure that nobody looks at is told`() async {
+    @Test func `with spans on runs, too, an unobserved failure is reported`() async {
         await #expect(processExitsWith: .success) {
             let told = ToldFailures()
             RunTrace.install(NoTracer())

@@ -14,7 +14,7 @@ struct WaitingCallsTests {
     static let limits: [Duration?] = [nil, .seconds(60)]
 
     @Test(arguments: limits, [1, 2, 4])
-    func `nobody runs below a wait who wants a lock that is held there`(limit: Duration?, workers: Int)
+    func `no operation runs below a wait if it wants a lock held there`(limit: Duration?, workers: Int)
         async throws
     {
         try await withInvoker(workers) { invoker in
@@ -34,7 +34,7 @@ struct WaitingCallsTests {
     }
 
     @Test(arguments: limits, [1, 2, 4])
-    func `a stranger below a wait does not see its task-local values`(limit: Duration?, workers: Int)
+    func `unrelated work in a wait does not see its task-locals`(limit: Duration?, workers: Int)
         async throws
     {
         try await withInvoker(workers) { invoker in
@@ -59,7 +59,7 @@ struct WaitingCallsTests {
     }
 
     @Test(arguments: limits, [1, 2, 4])
-    func `waits that are no cycle end`(limit: Duration?, workers: Int) async throws {
+    func `acyclic waits end`(limit: Duration?, workers: Int) async throws {
         try await withInvoker(workers) { invoker in
             let held = Held()
             let outside = ConcurrentInvoker(limit: 1).submit(held)

@@ -9,7 +9,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DocumentationExamples {
-    @Test func `ours in a queue of Foundation's`() async throws {
+    @Test func `ours in a Foundation queue`() async throws {
         let log = Log()
         // CompositeOperationsFoundation.md
         let queue = OperationQueue()
@@ -27,7 +27,7 @@ import Testing
         #expect(log.entries == ["first", "second", "after"])
     }
 
-    @Test func `one of Foundation's among ours`() async throws {
+    @Test func `a Foundation step among ours`() async throws {
         let log = Log()
         // CompositeOperationsFoundation.md
         let steps = cascadeOperation { cascade in

@@ -9,7 +9,7 @@ import Testing
 /// Foundation's operations, adapted as operations of this package.
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct FoundationAdaptorTests {
     @Test(arguments: [false, true])
-    func `it finishes when that one is finished, and not before`(_ hasQueue: Bool) async throws {
+    func `the adaptor finishes only after its operation`(_ hasQueue: Bool) async throws {
         let foundation = ManualOperation()
         let operation = COOperation(foundation: foundation, in: hasQueue ? OperationQueue() : nil)
         #expect(foundation.starts.value == 0)
@@ -22,7 +22,7 @@ import Testing
         #expect(foundation.cancellations.value == 0)
     }
 
-    @Test func `that one is cancelled: so is it, when that one is finished`() async {
+    @Test func `a cancelled operation cancels its adaptor at its end`() async {
         let foundation = ManualOperation()
         let operation = COOperation(foundation: foundation)
         operation.start()
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(.promises("G2"))
-    func `cancelled while it runs, it cancels that one, and ends when that one is finished`() async {
+    func `cancelled while running, it cancels its operation, and ends after that finishes`() async {
         let foundation = ManualOperation()
         let operation = COOperation(foundation: foundation)
         operation.start()
@@ -48,7 +48,7 @@ import Testing
         #expect(outcome.isCancelled)
     }
 
-    @Test func `cancelled before the start, it cancels that one, which is not started`() async {
+    @Test func `cancelled before the start, it cancels its operation unstarted`() async {
         let foundation = ManualOperation()
         let operation = COOperation(foundation: foundation)
         operation.cancel()
@@ -58,7 +58,7 @@ import Testing
         #expect(foundation.starts.value == 0)
     }
 
-    @Test func `one that is in the queue already, executes, or is finished, is waited for`() async throws {
+    @Test func `an operation already queued, executing or finished is awaited`() async throws {
         let queue = OperationQueue()
         queue.isSuspended = true
         let inQueue = BlockOperation {}
@@ -83,7 +83,7 @@ import Testing
     }
 
     /// Like an operation whose end Foundation reports before the dependent is known.
-    @Test func `the end of an operation that tells no dependent is seen`() async throws {
+    @Test func `an end that notifies no dependent is detected`() async throws {
         final class Silent: Foundation.Operation, @unchecked Sendable {
             override var isFinished: Bool { true }
         }
@@ -102,7 +102,7 @@ import Testing
         #expect(await eventually { calls.value == 1 })
     }
 
-    @Test func `steps and children may be of Foundation's`() async throws {
+    @Test func `steps and children may be from Foundation`() async throws {
         let log = Log()
         let cascade = cascadeOperation { cascade in
             cascade.operation { log.add("ours") }
@@ -125,7 +125,7 @@ import Testing
         #expect(group.causes.first?.index == 0)
     }
 
-    @Test(.promises("G2")) func `a composite that is cancelled cancels that one, and waits for it`() async {
+    @Test(.promises("G2")) func `a cancelled composite cancels the operation, and awaits it`() async {
         let foundation = ManualOperation()
         let cascade = cascadeOperation { cascade in
             try cascade.add(COOperation(foundation: foundation))
@@ -139,7 +139,7 @@ import Testing
         #expect(outcome.isCancelled)
     }
 
-    @Test func `there and back again`() async throws {
+    @Test func `wrapped both ways`() async throws {
         let runs = Count()
         let inner = COOperation<Void> { attempt in
             runs.add()
@@ -235,7 +235,7 @@ import Testing
 
     // MARK: Races, and what is left
 
-    @Test(.promises("G37")) func `whoever cancels whom when, both end, and nothing is left`() async {
+    @Test(.promises("G37")) func `for any cancellation race, both end, and nothing leaks`() async {
         let live = LiveCount("block of Foundation's")
         let weakly = Locked<[WeakFoundation]>([])
         for round in 0..<scaled(200) {
@@ -260,7 +260,7 @@ import Testing
         #expect(await eventually { weakly.withLock { $0.allSatisfy { $0.operation == nil } } })
     }
 
-    @Test(.promises("G37")) func `nothing is left of an adaptor that was never started`() async {
+    @Test(.promises("G37")) func `an adaptor that was never started leaks nothing`() async {
         weak var foundation: ManualOperation?
         weak var operation: COOperation<Void>?
         do {

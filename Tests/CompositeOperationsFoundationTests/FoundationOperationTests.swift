@@ -10,7 +10,7 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct FoundationOperationTests {
     // MARK: Normal course
 
-    @Test func `it is finished when the wrapped operation has ended, and not before`() async {
+    @Test func `finishes only after the wrapped operation has ended`() async {
         let token = Locked<COOperation<Int>.Attempt?>(nil)
         let wrapped = COOperation<Int> { attempt in token.withLock { $0 = attempt } }
         let operation = FoundationOperation(wrapped)
@@ -28,7 +28,7 @@ import Testing
         #expect(await eventually { queue.operationCount == 0 })
     }
 
-    @Test func `a queue of one at a time starts the next when the wrapped operation has ended`() async {
+    @Test func `a serial queue starts the next when the wrapped operation has ended`() async {
         let token = Locked<COOperation<Void>.Attempt?>(nil)
         let first = FoundationOperation(COOperation<Void> { attempt in token.withLock { $0 = attempt } })
         let second = FoundationOperation(COOperation<Void> { $0.finish() })
@@ -63,8 +63,7 @@ import Testing
     }
 
     @Test(.promises("R43"), arguments: ["finished", "failed", "cancelled"])
-    func `the completion block is called once, and those who wait go on, however it ends`(_ end: String) async
-    {
+    func `however it ends, the completion block is called once, and waiters resume`(_ end: String) async {
         let wrapped = COOperation<Void> { attempt in
             switch end {
             case "finished": attempt.finish()
@@ -89,14 +88,14 @@ import Testing
         #expect(await eventually { calls.value == 1 })
     }
 
-    @Test func `it needs no queue`() async {
+    @Test func `needs no queue`() async {
         let operation = FoundationOperation(COOperation<Void> { $0.finish() })
         operation.start()
         await operation.ended()
         #expect(operation.isFinished && operation.wrapped.isFinished)
     }
 
-    @Test func `an operation that was started by others is waited for`() async {
+    @Test func `an operation started elsewhere is awaited`() async {
         let token = Locked<COOperation<Void>.Attempt?>(nil)
         let wrapped = COOperation<Void> { attempt in token.withLock { $0 = attempt } }
         wrapped.start()
@@ -109,7 +108,7 @@ import Testing
         #expect(wrapped.numberOfRuns == 1)
     }
 
-    @Test func `an operation that had ended is finished as soon as the queue starts it, and not before`()
+    @Test func `an operation that had ended is finished once the queue starts it, and not before`()
         async
     {
         let wrapped = COOperation<Void> { $0.finish() }
@@ -128,7 +127,7 @@ import Testing
     // MARK: Cancelled
 
     @Test(.promises("R43"), arguments: [false, true])
-    func `cancelled before it is in a queue, it gets finished there, and runs nothing`(_ isOurs: Bool) async {
+    func `cancelled before it is enqueued, it finishes in the queue and runs nothing`(_ isOurs: Bool) async {
         let operation = FoundationOperation(COOperation<Void> { _ in Issue.record("the block ran") })
         if isOurs { operation.wrapped.cancel() } else { operation.cancel() }
         #expect(operation.isCancelled && operation.wrapped.isCancelled && !operation.isFinished)
@@ -202,7 +201,7 @@ import Testing
         #expect(group.isEnded)
     }
 
-    @Test func `a handler that waits holds back nobody in the queue`() async {
+    @Test func `a waiting handler delays no one else in the queue`() async {
         let open = Gate()
         let wrapped = COOperation<Void> { $0.finish() }
         wrapped.onOutcome(on: DispatchQueue(label: "blocked")) { _ in open.wait() }
@@ -266,7 +265,7 @@ import Testing
     // MARK: Everything at once
 
     @Test(.promises("R43"))
-    func `whatever is cancelled when, each is finished, the queue drains, and nothing is left`() async {
+    func `for any cancellations, each finishes, the queue drains, and nothing leaks`() async {
         let released = Count()
         let live = LiveCount("operation of Foundation's")
         let rounds = scaled(60)
@@ -323,7 +322,7 @@ import Testing
         #expect(await eventually { live.value == 0 })
     }
 
-    @Test(.promises("G37")) func `nothing is left of those that were never started`() async {
+    @Test(.promises("G37")) func `operations never started leak nothing`() async {
         let released = Count()
         for cancels in [false, true] {
             let token = Token(released)
@@ -333,7 +332,7 @@ import Testing
         #expect(await eventually { released.value == 2 })
     }
 
-    @Test(.promises("G37")) func `the operation goes with its last user`() async {
+    @Test(.promises("G37")) func `the last user frees the operation`() async {
         weak var operation: FoundationOperation<Void>?
         weak var wrapped: COOperation<Void>?
         do {
@@ -345,7 +344,7 @@ import Testing
         #expect(await eventually { operation == nil && wrapped == nil })
     }
 
-    @Test(.promises("G38")) func `dropped after its start, it gets finished all the same`() async {
+    @Test(.promises("G38")) func `dropped after its start, it finishes all the same`() async {
         let calls = Count()
         let token = Locked<COOperation<Void>.Attempt?>(nil)
         do {

@@ -157,7 +157,7 @@ import Testing
         #expect(await eventually { clock.sleepers == 0 })
     }
 
-    @Test(.promises("G9")) func `threads that cancel anything anywhere leave one end each`() async {
+    @Test(.promises("G9")) func `threads that cancel anywhere leave one end each`() async {
         let cases = Generator<(Shape, [Int])>.zip(
             Shape.composite(depth: 4, badness: 0), Generator<Int>.int(in: 0...99).array(count: 1...6))
         await forAll(cases, cases: scaled(150)) { shape, choices in
@@ -179,7 +179,7 @@ import Testing
 
     // MARK: G11
 
-    @Test(.promises("G11")) func `what is cancelled before its start never runs, and holds nobody`() async {
+    @Test(.promises("G11")) func `an operation cancelled before its start never runs or blocks`() async {
         for kind in Kind.allCases where kind != .sync {
             for isQueued in [true, false] {
                 let queue = COOperationQueue()
@@ -291,7 +291,7 @@ import Testing
         }
     }
 
-    @Test func `with a width, what waits for a place does not start after a cancel`() async {
+    @Test func `with a width, a waiting child does not start after a cancel`() async {
         for _ in 0..<scaled(50) {
             let (runs, attempts) = (Count(), Locked<[COOperation<Void>.Attempt]>([]))
             let group = transactionalOperation(options: OperationOptions(width: 2)) { group in
@@ -348,7 +348,7 @@ import Testing
         }
     }
 
-    @Test func `what waits to start below a composite does not, once cancel has returned`() async {
+    @Test func `a descendant waiting to start never starts once cancel has returned`() async {
         let mailbox = Mailbox()
         let runs = Count()
         let root = transactionalOperation { group in

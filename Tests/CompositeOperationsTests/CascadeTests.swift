@@ -16,7 +16,7 @@ import Testing
 
     // MARK: G17
 
-    @Test(.promises("G17")) func `steps start in order, and see what those before them wrote`() async {
+    @Test(.promises("G17")) func `steps start in order, and see the writes of earlier ones`() async {
         // The kind of a step (0 ... 5: leaves, 6 and 7: composites), and where it runs.
         let steps = Generator<[Int]>.array(of: .int(in: 0...31), count: 0...12)
         await forAll(steps, cases: scaled(200)) { kinds in
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `no two steps are under way at once, whoever finishes them`() async {
+    @Test func `no two steps overlap, whatever finishes them`() async {
         await forAll(Generator<[Bool]>.array(of: .bool, count: 1...10), cases: scaled(100)) { kinds in
             let (under, log, attempts) = (Count(), Log<Int>(), Locked<[COOperation<Void>.Attempt]>([]))
             let cascade = cascadeOperation { cascade in
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func `children that threads register late all run, one after another`() async {
+    @Test func `children registered late by several threads all run in turn`() async {
         for _ in 0..<scaled(30) {
             let (scopes, attempts) = (Locked<[CascadeScope]>([]), Locked<[COOperation<Void>.Attempt]>([]))
             let written = Unguarded()
@@ -214,7 +214,7 @@ import Testing
         }
     }
 
-    @Test func `empty composites in each other complete, also after a suspension`() async {
+    @Test func `nested empty composites complete, also after a suspension`() async {
         await forAll(Generator<[Bool]>.array(of: .bool, count: 1...6), cases: scaled(60)) { levels in
             let (completions, registered) = (Count(), Gate())
             @Sendable func register(_ level: Int, _ scope: any CompositeScope) {

@@ -126,7 +126,7 @@ private struct Trial {
         }
     }
 
-    @Test func `a cascade whose step was finished by hand before its turn goes on with the one after it`() {
+    @Test func `a cascade whose step was finished before its turn continues with the next step`() {
         var machine = ChildOrder.cascade
         var finished = [false, false, false]
         expect(machine.next(of: 3) { finished[$0] } == 0)
@@ -138,7 +138,7 @@ private struct Trial {
         expect(machine.next(of: 3) { finished[$0] } == 2)
     }
 
-    @Test func `a new attempt of a transaction keeps its width, and skips those that have finished`() {
+    @Test func `a new attempt of a transaction keeps its width and skips finished children`() {
         var machine = ChildOrder(width: 2)
         var finished = [false, false, false, false]
         expect(machine.next(of: 4) { finished[$0] } == 0)

@@ -30,7 +30,7 @@ import Testing
         #expect(try await one.value == 1)
     }
 
-    @Test func `a copy of a copy, a hundred thousand times, has block and closures as they were given`()
+    @Test func `a copy of a copy, 100,000 levels deep, has the original block and closures`()
         async
     {
         func copied<Operation>(_ one: OperationHandle<Operation>) -> OperationHandle<Operation> {
@@ -74,8 +74,7 @@ import Testing
     }
 
     @Test(.promises("R55"), arguments: Ending.allCases)
-    func `R55: however the first one ended, and while it runs, suspended or not`(ending: Ending) async throws
-    {
+    func `R55: however the original ended, and while it runs, suspended or not`(ending: Ending) async throws {
         let one = COOperation<Int>(options: Self.keeping) { attempt in
             if attempt.operation.name == nil { attempt.finish(0) }
         }
@@ -143,7 +142,7 @@ import Testing
     }
 
     @Test(.promises("R55"))
-    func `R55: a copy does not depend on what the first one depends on, nor on the first one`()
+    func `R55: a copy depends neither on the original's dependencies nor on the original`()
         async throws
     {
         let never = COOperation<Void>()
@@ -156,7 +155,7 @@ import Testing
     }
 
     @Test(.promises("R55"))
-    func `R55: a copy runs where the first one does: its own target, a queue, the default at its creation`()
+    func `R55: a copy runs where the original does: own target, a queue, the default at its creation`()
         async throws
     {
         let own = CountingTarget(to: elsewhere)
@@ -197,7 +196,7 @@ import Testing
     }
 
     @Test(.promises("R55"))
-    func `R55: a copy without a target of its own runs where the queue that takes it says`()
+    func `R55: a copy without its own target runs on the target of its queue`()
         async throws
     {
         let behind = CountingTarget(to: elsewhere)
@@ -235,7 +234,7 @@ import Testing
         copies.removeAll()  // their blocks add to this log
     }
 
-    @Test func `R55: a copy of a step that takes a value does the same with that value`() async throws {
+    @Test func `R55: a copy of a step that takes a value uses the same value`() async throws {
         let copies = Log<COOperation<Int>>()
         let cascade = cascadeOperation { cascade in
             let first = cascade.operation { 20 }
@@ -249,7 +248,7 @@ import Testing
         #expect(copies.entries.count == 2)
     }
 
-    @Test func `R55: a copy of a step fails where the step whose value it takes has not finished`() async {
+    @Test func `R55: a copy of a step fails if the step that supplies its value has not finished`() async {
         let copies = Log<COOperation<Int>>()
         let cascade = cascadeOperation { cascade in
             let first = cascade.operation { 20 }
@@ -269,7 +268,7 @@ import Testing
     }
 
     @Test(.promises("R55"))
-    func `R55: without its block kept, a copy made after the end has none, and says so`() async throws {
+    func `R55: if the block is not kept, a copy made after the end reports none`() async throws {
         let one = operation { 1 }
         #expect(try await one.value == 1)
         let copy = one.copy()
@@ -279,7 +278,7 @@ import Testing
     }
 
     @Test(.promises("R55"))
-    func `R55: with its block kept, an operation that ended gives its copy the closures, too`()
+    func `R55: if its block is kept, an ended operation passes its closures to a copy`()
         async throws
     {
         let called = Log<String>()
@@ -310,7 +309,7 @@ import Testing
     }
 
     @Test(.promises("R55"))
-    func `R55: what a copy's block makes runs where the first one's does, whoever copied it`()
+    func `R55: children of a copy's block run where the original's do, wherever copied`()
         async throws
     {
         let other = CountingTarget(to: elsewhere)
@@ -324,7 +323,7 @@ import Testing
         #expect(other.submitted.value == 0)
     }
 
-    @Test(.promises("R55")) func `R55: copies made while the first one runs, by many threads, are all good`()
+    @Test(.promises("R55")) func `R55: copies made by many threads while the original runs all work`()
         async throws
     {
         let runs = Count()

@@ -25,8 +25,7 @@ private final class TellingTarget: ExecutionTarget {
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct DecisionCornerTests {
     // MARK: Order
 
-    @Test func `a step that is finished by hand while its cascade's block is out starts no other one`() async
-    {
+    @Test func `a step finished by hand while its cascade's block runs starts no other step`() async {
         let (runs, seen) = (Count(), Locked<OperationState?>(nil))
         let cascade = cascadeOperation { cascade in
             let first = cascade.operation { _ in runs.add() }
@@ -39,7 +38,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(runs.value == 1)
     }
 
-    @Test func `a child that is finished by hand while its composite pauses starts no other one`() async {
+    @Test func `a child finished by hand while its composite pauses starts no other child`() async {
         let clock = ManualClock()
         let children = Locked<[COOperation<Void>]>([])
         let resolver = COOperationResolver(maxAttempts: 5, backoff: .constant(.seconds(1)), clock: clock)
@@ -111,7 +110,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(await group.outcome.reason?.kind == .timedOut)
     }
 
-    @Test func `after a rerun, what the old block threw does not count`() async {
+    @Test func `after a rerun, the old block's error is ignored`() async {
         let epochs = Count()
         let cascade = cascadeOperation { cascade in
             if epochs.add() == 1 { throw TestError() }
@@ -126,7 +125,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(epochs.value == 2, "the second redo was of the children, not of the block")
     }
 
-    @Test func `after a rerun, what the old block may have left out does not count`() async throws {
+    @Test func `after a rerun, the old block's omitted children do not count`() async throws {
         let (epochs, asked, lost) = (Count(), Gate(), Gate())
         let options = OperationOptions(handlerTarget: elsewhere)
         let lane = try SerialLane()
@@ -155,7 +154,7 @@ private final class TellingTarget: ExecutionTarget {
     }
 
     @Test(.promises("G28"))
-    func `where the block was told that there is no use in going on, awake begins anew at once`() async {
+    func `if the block saw its composite as cancelled, awake starts over at once`() async {
         let (asked, told, decided) = (Gate(), Gate(), Gate())
         let epochs = Count()
         let late = Mail<COOperation<Void>>()
@@ -179,7 +178,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(epochs.value == 2)
     }
 
-    @Test func `a child's late end does not count in the attempt that a composite around its own asks for`()
+    @Test func `a child's late end is ignored in a new attempt requested by an outer composite`()
         async throws
     {
         let clock = ManualClock()
@@ -211,7 +210,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(asked.value == 1)
     }
 
-    @Test func `a child that is done again, and finishes, has finished`() async throws {
+    @Test func `a child that is redone and finishes is finished`() async throws {
         let children = Locked<[AnyOperation]>([])
         let outcomes = Log<Bool>()
         let cascade = cascadeOperation { cascade in
@@ -234,7 +233,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(children.withLock { $0 }.allSatisfy { $0.isFinished && $0.state == .finished })
     }
 
-    @Test func `a plain leaf that is done again, and finishes, has finished`() async {
+    @Test func `a plain leaf that is redone and finishes is finished`() async {
         let leaf = Locked<COOperation<Int>?>(nil)
         let cascade = cascadeOperation { cascade in
             let one = cascade.operation { () throws -> Int in
@@ -250,7 +249,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect((try? leaf.withLock { $0 }?.result?.get()) == 7)
     }
 
-    @Test func `a composite that a round around it ends as it goes on asks nobody`() async throws {
+    @Test func `a composite ended by an outer round as it resumes decides nothing`() async throws {
         let clock = ManualClock()
         let lane = try SerialLane()
         let (tokens, fallbacks, told) = (Mail<COOperation<Void>.Attempt>(), Count(), Count())
@@ -296,7 +295,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(fallbacks.value == 0 && leaf.numberOfRuns == 1)
     }
 
-    @Test func `what never ran settles while its sibling is still out`() async {
+    @Test func `an unstarted child settles while its sibling runs`() async {
         let (begun, left) = (Mail<Void>(), Gate())
         let group = transactionalOperation(options: OperationOptions(width: 1)) { group in
             group.operation(on: elsewhere) { () -> Void in
@@ -335,7 +334,7 @@ private final class TellingTarget: ExecutionTarget {
         composite.withLock { $0 = nil }
     }
 
-    @Test(.promises("G29")) func `of two resolvers in one handler, the one without an attempt left decides`()
+    @Test(.promises("G29")) func `of two resolvers in one handler, the exhausted one decides`()
         async
     {
         let (asked, runs, fallbacks) = (Count(), Count(), Count())
@@ -369,7 +368,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(states.entries == [.deciding])
     }
 
-    @Test(.promises("G29")) func `what is done again by a composite around it has not used up its resolver`()
+    @Test(.promises("G29")) func `an operation redone by an outer composite may use its resolver again`()
         async
     {
         let asked = Log<Int>()
@@ -391,7 +390,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(asked.entries == [1, 2] && runs.value == 3 && outer.attempt == 2)
     }
 
-    @Test(.promises("G3")) func `a handler that was told of an attempt is asked in another one`() async {
+    @Test(.promises("G3")) func `a handler notified in one attempt is asked in the next`() async {
         let queue = COOperationQueue(runningLimit: 1)
         let holder = operation(on: queue) { _ in }
         let told = Count()
@@ -441,7 +440,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(await group.outcome.isFinished)
     }
 
-    @Test func `a handler that returns when the next decision is open does not make it`() async {
+    @Test func `a handler that returns during the next decision does not make it`() async {
         let answers = Log<Bool>()
         let options = OperationOptions(handlerTarget: elsewhere)
         let cascade = cascadeOperation(options: options) { cascade in
@@ -476,7 +475,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(group.causes.count == 2)
     }
 
-    @Test func `a nested composite that goes on when its old block has left is counted once`() async throws {
+    @Test func `a nested composite that resumes after its old block left is counted once`() async throws {
         let (begun, left) = (Mail<Void>(), Gate())
         let lane = try SerialLane()
         let cascade = cascadeOperation { cascade in
@@ -504,7 +503,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(inner?.attempt == 2 && inner?.isFinished == true)
     }
 
-    @Test func `what a block returns does not replace the value with which it was finished before`() async {
+    @Test func `a block's return value does not replace the value it was finished with`() async {
         let (begun, left) = (Mail<Void>(), Gate())
         let one = operation(on: elsewhere) { () -> Int in
             begun.send(())
@@ -541,7 +540,7 @@ private final class TellingTarget: ExecutionTarget {
         #expect(!cascade.awake())
     }
 
-    @Test func `what knows of an attempt that is over`() async {
+    @Test func `the token of an attempt that is over`() async {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation { tokens.send($0) }
         let old = await tokens.next()

@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `a cancelled composite tells its handler before cancel returns, once`() async throws {
+    @Test func `a cancelled composite notifies its handler once before the return`() async throws {
         for isCascade in [true, false] {
             for isSuspended in [true, false] {
                 let made = try await makeCase(isCascade) { composite in
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func `a composite that is cancelled before its start tells its handler, once`() async {
+    @Test func `a composite cancelled before its start notifies its handler once`() async {
         let (mailbox, log) = (Mailbox(), Log<Int>())
         let suspended = COOperationQueue()
         suspended.suspend()
@@ -129,7 +129,7 @@ import Testing
         #expect(composite.numberOfRuns == 0)
     }
 
-    @Test func `a child that is cancelled before its turn tells its handler once, whoever decides above`()
+    @Test func `a child cancelled before its turn notifies its handler once, whoever decides above`()
         async
     {
         for isAwoken in [false, true] {
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func `cancel while a decision is open asks nobody again`() async throws {
+    @Test func `cancel in an open decision asks no handler again`() async throws {
         for isCascade in [true, false] {
             let made = try await makeCase(isCascade)
             #expect(made.first.cancel())
@@ -190,8 +190,7 @@ import Testing
         #expect(fromOutside.composite.result?.reason?.origin == fromOutside.first.id)
     }
 
-    @Test(.promises("G3")) func `racing ends ask once for each attempt, before they tell the outcome`() async
-    {
+    @Test(.promises("G3")) func `racing ends ask once per attempt, before the outcome is reported`() async {
         await forAll(Generator<[Int]>.array(of: .int(in: 0...7), count: 1...6), cases: scaled(100)) {
             choices in
             let isCascade = choices[0] % 2 == 0
@@ -263,7 +262,7 @@ import Testing
         }
     }
 
-    @Test func `a decision that is held open is made by whoever holds it`() async throws {
+    @Test func `a decision that is held open is made by its holder`() async throws {
         let held = Locked<DecisionHold?>(nil)
         let made = try await makeCase(false) { composite in
             let hold = composite.deferDecision()
@@ -357,7 +356,7 @@ import Testing
         }
     }
 
-    @Test(.promises("G4")) func `the last attempt alone says whether a composite completes`() async {
+    @Test(.promises("G4")) func `only the last attempt decides if a composite completes`() async {
         let cases = Generator<[Int]>.array(of: .int(in: 1...3), count: 1...4)
         await forAll(Generator<([Int], Int)>.zip(cases, .int(in: 0...3)), cases: scaled(150)) {
             tries, choice in
@@ -460,7 +459,7 @@ import Testing
         }
     }
 
-    @Test(.promises("G13")) func `a cancel goes up to the level that decides otherwise, and no further`()
+    @Test(.promises("G13")) func `a cancel propagates up to the level that overrides it, no further`()
         async
     {
         let cases = Generator<([Bool], Int)>.zip(

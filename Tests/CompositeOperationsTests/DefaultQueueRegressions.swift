@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test(.promises("R45")) func `R45: a scope of one thread is not seen by another, whatever they set`()
+    @Test(.promises("R45")) func `R45: one thread's scope is not seen by another, whatever they set`()
         async
     {
         let targets = (0..<4).map { _ in CountingTarget(to: elsewhere) }

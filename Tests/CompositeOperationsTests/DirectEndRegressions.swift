@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(.promises("R1"))
-    func `R1: so does one before the start, and one of a composite without a handler ends, too`() async {
+    func `R1: the same before the start; without a handler the composite ends, too`() async {
         let notice = Gate()
         let ready = COCascade<Void>()
         let block: @Sendable (CascadeScope) throws -> Void = { _ in Issue.record("it was cancelled before") }
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(.promises("R28"))
-    func `R28: handles that are dropped before the delivery: the right handler, and no false end`()
+    func `R28: handles dropped before the delivery: the right handler, and no false end`()
         async
     {
         for end in ["finish", "cancel", "fail"] {
@@ -145,7 +145,7 @@ import Testing
             })
     }
 
-    @Test(.promises("R29")) func `R29: nothing that a composite has finishes it while a child runs`() async {
+    @Test(.promises("R29")) func `R29: no call on a composite finishes it while a child runs`() async {
         let began = Gate()
         let isOpen = Gate()
         let completions = Count()
@@ -173,7 +173,7 @@ import Testing
         #expect(!group.start() && !group.cancel())
     }
 
-    @Test(.promises("R30")) func `R30: a late registration is refused aloud`() async {
+    @Test(.promises("R30")) func `R30: a late registration is an error`() async {
         let scope = Locked<TransactionScope?>(nil)
         let group = transactionalOperation { group in
             scope.withLock { $0 = group }

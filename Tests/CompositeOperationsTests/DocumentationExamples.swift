@@ -133,7 +133,7 @@ private struct Unreachable: Error {}
         #expect((try? third.wait()?.get()) == true)
     }
 
-    @Test func `a cancel reaches what was begun`() async {
+    @Test func `a cancel reaches started work`() async {
         let request = Request("page")
         // Operations.md
         let page = operation { attempt in
@@ -160,7 +160,7 @@ private struct Unreachable: Error {}
         #expect(outcome.reason?.kind == .requested)
     }
 
-    @Test func `a limit of time`() async {
+    @Test func `a time limit`() async {
         // Operations.md
         let options = OperationOptions(name: "forgetful", timeout: .milliseconds(20))
         let forgetful = operation(options: options) { _ in }
@@ -181,7 +181,7 @@ private struct Unreachable: Error {}
         #expect(log.entries == ["indexed"])
     }
 
-    @Test func `one after another that knows nothing of it`() async throws {
+    @Test func `an operation that depends on another one`() async throws {
         // Operations.md
         let first = COOperation<Void> { attempt in
             log.add("first")
@@ -634,7 +634,7 @@ private struct Unreachable: Error {}
 
     // MARK: FromOperationQueue.md
 
-    @Test func `what an operation queue did`() async throws {
+    @Test func `the work of an operation queue`() async throws {
         @Sendable func work() { log.add("work") }
         // FromOperationQueue.md, the table
         let queue = COOperationQueue(runningLimit: 2)
@@ -694,7 +694,7 @@ private struct Unreachable: Error {}
 
     // MARK: FromDispatchGroups.md
 
-    @Test func `what a group did`() {
+    @Test func `the work of a dispatch group`() {
         @Sendable func work() { log.add("work") }
         let queue = DispatchQueue(label: "queue")
         // FromDispatchGroups.md, the table

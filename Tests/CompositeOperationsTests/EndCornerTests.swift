@@ -12,7 +12,7 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct EndCornerTests {
     // MARK: Ends
 
-    @Test func `without a failure closure, the cancellation closure is told of a failure`() async {
+    @Test func `without a failure closure, the cancellation closure gets the failure`() async {
         let told = Log<String>()
         let one = COOperation<Void>()
         one.run({ $0.fail(TestError()) }, completion: { told.add("completion") }) { told.add("cancellation") }
@@ -20,7 +20,7 @@ import Testing
         #expect(await eventually { told.entries == ["cancellation"] })
     }
 
-    @Test func `a handler is told of a composite whose value cannot be made`() async {
+    @Test func `a handler is told if a composite's value cannot be made`() async {
         let told = Count()
         let stranger = COOperation<Int> { $0.finish(1) }
         let cascade = COCascade<Int>()
@@ -29,7 +29,7 @@ import Testing
         #expect(await eventually { told.value == 1 })
     }
 
-    @Test func `a failure that nobody looks at is told once, of the outermost`() async {
+    @Test func `an unobserved failure is reported once, for the root`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<Diagnostic>()
             Diagnostics.onReport { told.add($0) }
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `tasks that begin to wait as the end comes hear of it`() async {
+    @Test func `tasks that begin to wait during the end see it`() async {
         let all = (0..<scaled(10_000)).map { _ in COOperation<Int>() }
         let waits = Count()
         // The finisher follows the waiting task closely, on a dedicated thread: otherwise it would occupy a thread that
@@ -67,7 +67,7 @@ import Testing
         #expect(await isOver)
     }
 
-    @Test func `readers that begin to wait as a transition comes see it`() async {
+    @Test func `readers that start waiting during a transition see it`() async {
         for _ in 0..<scaled(5_000) {
             let one = COOperation<Int>()
             var transitions = one.transitions.makeAsyncIterator()
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `a block that is out is not called forgotten`() async {
+    @Test func `a running block is not called forgotten`() async {
         let (begun, left) = (Mail<Void>(), Gate())
         let one = operation(on: elsewhere) { (_: COOperation<Void>.Attempt) in
             begun.send(())
@@ -106,7 +106,7 @@ import Testing
 
     // MARK: Names
 
-    @Test func `threads that ask at once for the identity of an operation are told the same`() async {
+    @Test func `threads asking at once for an operation's identity get the same one`() async {
         for _ in 0..<scaled(10) {
             let all = (0..<1_000).map { _ in COOperation<Void>() }
             let arrived = Count()

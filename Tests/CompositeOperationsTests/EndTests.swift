@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test(.promises("G1")) func `each operation of a tree ends once while threads meddle with it`() async {
+    @Test(.promises("G1")) func `each operation of a tree ends once despite concurrent calls`() async {
         let cases = Generator<(Shape, [Int])>.zip(
             Shape.composite(depth: 3, badness: 20), Generator<Int>.int(in: 0...999).array(count: 3...30))
         await forAll(cases, cases: scaled(150)) { shape, choices in
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test(.promises("G1"), arguments: Ended.allCases) func `what ends before its start is told once`(
+    @Test(.promises("G1"), arguments: Ended.allCases) func `an end before start is reported once`(
         _ how: Ended
     ) async {
         for kind in Kind.allCases {
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test(.promises("G2")) func `an end waits for the block that it comes from outside of`() async throws {
+    @Test(.promises("G2")) func `an end from outside the block waits for the block`() async throws {
         let ends: [@Sendable (COOperation<Void>) -> Bool] = [
             { $0.finish() }, { $0.fail(TestError()) }, { $0.cancel() },
         ]
@@ -174,7 +174,7 @@ import Testing
 
     // MARK: G8
 
-    @Test(.promises("G8")) func `who sees an end can ask for the outcome`() async {
+    @Test(.promises("G8")) func `after an end the outcome is available`() async {
         await forAll(Generator<Int>.int(in: 0...8), cases: scaled(200)) { choice in
             let (kind, end) = (choice / 3, choice % 3)
             let attempt = Locked<COOperation<Int>.Attempt?>(nil)
@@ -410,7 +410,7 @@ import Testing
         }
     }
 
-    @Test func `a sync operation that is ended while it starts holds nobody`() async {
+    @Test func `a sync operation ended while it starts blocks no caller`() async {
         for _ in 0..<scaled(300) {
             for target in [nil, elsewhere] {
                 let runs = Count()
@@ -490,7 +490,7 @@ import Testing
         #expect(root.causes.isEmpty)
     }
 
-    @Test func `siblings learn whose end ended them`() async throws {
+    @Test func `siblings learn which end ended them`() async throws {
         let sibling = Locked<COOperation<Void>?>(nil)
         let culprit = Locked<COOperation<Void>?>(nil)
         let root = transactionalOperation { group in

@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `what is finished, failed and cancelled at once has one end, told to one closure`()
+    @Test func `finish, fail and cancel at once: one end, and one closure is called`()
         async
     {
         let seen = Seen()
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test(arguments: [COOperationQueue.SlotPolicy.releaseWhileSuspended, .holdWhileSuspended])
-    func `G33: no more hold a slot than there are, whoever is suspended, resumed and cancelled`(
+    func `G33: never more slot holders than slots, despite suspend, resume and cancel`(
         _ slots: COOperationQueue.SlotPolicy
     ) async {
         let seen = Seen()
@@ -199,7 +199,7 @@ import Testing
         #expect(seen.all.isSuperset(of: ["[0, 1, 2]", "[0, 2]"]), "\(seen.all)")
     }
 
-    @Test func `G35: a queue that is suspended begins nothing, and resumed all that it has`()
+    @Test func `G35: a suspended queue starts nothing; a resumed one starts all it has`()
         async
     {
         await explore {
@@ -248,7 +248,7 @@ import Testing
         #expect(seen.all == ["true", "false"])
     }
 
-    @Test func `what fails is done again, after pauses, as often as its resolver says`() async {
+    @Test func `a failed operation is retried, after pauses, up to its limit`() async {
         let seen = Seen()
         await explore(departures: 2) {
             var options = Self.options
@@ -272,7 +272,7 @@ import Testing
         #expect(seen.all.isSuperset(of: ["0 false", "1 false", "2 false", "3 true"]), "\(seen.all)")
     }
 
-    @Test func `a block that sleeps is woken by a cancel, in a turn of its own, or ends before`() async {
+    @Test func `a sleeping block is woken by a cancel, in a separate turn, or ends before`() async {
         let seen = Seen()
         await explore {
             let (thread, told) = (UInt(pthread_self()), Locked<UInt?>(nil))
@@ -293,7 +293,7 @@ import Testing
         #expect(seen.all.isSuperset(of: ["true true", "false false"]), "\(seen.all)")
     }
 
-    @Test func `what depends on others begins after they have ended`() async {
+    @Test func `dependents begin after their dependencies end`() async {
         await explore(departures: 2) {
             let order = Log<Int>()
             let all = (0..<3).map { number in

@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test(.promises("G6")) func `no code of a user runs in the stack of finish, fail and cancel`() async {
+    @Test(.promises("G6")) func `no user code runs on the stack of finish, fail or cancel`() async {
         for ending in Ended.allCases {
             for isCascade in [true, false] {
                 let (stack, handled) = (Stack(), Count())
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func `a task is cancelled under no lock, and not in the stack of cancel`() async {
+    @Test func `a task is cancelled under no lock, not on cancel's stack`() async {
         for _ in 0..<scaled(50) {
             let stack = Stack()
             let begun = Gate()
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func `a clock of a user's is not told in the stack of an end`() async {
+    @Test func `a user's clock is not called on an end's stack`() async {
         struct Watching: Clock {
             let stack: Stack
             let base = ManualClock()
@@ -249,7 +249,7 @@ import Testing
         }
     }
 
-    @Test func `handlers call parents, children and siblings, and none stops another`() async {
+    @Test func `handlers call parents, children and siblings; none blocks another`() async {
         let cases = Generator<(Shape, [Int])>.zip(
             Shape.composite(depth: 3, badness: 10), Generator<Int>.int(in: 0...999).array(count: 1...20))
         await forAll(cases, cases: scaled(80)) { shape, choices in
@@ -297,7 +297,7 @@ import Testing
     }
 
     @Test(.promises("G6"), arguments: Ended.allCases)
-    func `what blocks and handlers hold is released under no lock`(_ ending: Ended) async {
+    func `captures of blocks and handlers are freed under no lock`(_ ending: Ended) async {
         let released = Count()
         var made = 0
         for isRerun in [false, true] {

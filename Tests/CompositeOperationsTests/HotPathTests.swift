@@ -55,7 +55,7 @@ private struct Nothing: Sendable, Equatable {}
         return cascade
     }
 
-    @Test func `what a step captured may wait, when it is released, for the step after it`() async throws {
+    @Test func `a step's capture may wait, on its release, for the next step`() async throws {
         for target in [elsewhere, nil] as [(any ExecutionTarget)?] {
             let answers = Log<Bool>()
             let done = Gate()
@@ -69,7 +69,7 @@ private struct Nothing: Sendable, Equatable {}
         }
     }
 
-    @Test func `what a step captured may wait, when it is released, for a thread that the next step wakes`()
+    @Test func `a step's capture may wait, on its release, for a thread woken by the next step`()
         async throws
     {
         let begun = Signal()
@@ -87,7 +87,7 @@ private struct Nothing: Sendable, Equatable {}
         #expect(answers.entries == [true])
     }
 
-    @Test func `what a step captured cancels the cascade when it is released: the next step does not run`()
+    @Test func `a step's capture cancels the cascade on its release: the next step does not run`()
         async
     {
         for _ in 0..<scaled(1_000) {
@@ -105,7 +105,7 @@ private struct Nothing: Sendable, Equatable {}
     }
 
     @Test
-    func `what a step captured closes a gate when it is released: the next step runs once, when it opens`()
+    func `a step's capture closes a gate on its release: the next step runs once, when it opens`()
         async throws
     {
         for opensAtOnce in [false, true] {
@@ -130,7 +130,7 @@ private struct Nothing: Sendable, Equatable {}
     }
 
     /// The largest number of handlers not yet called when a step begins, with as many cascades as there are workers.
-    @Test func `steps without an end do not keep the handlers of those before them waiting`() async throws {
+    @Test func `steps without an end do not delay the handlers of earlier ones`() async throws {
         let steps = scaled(100_000)
         let worst = Locked(0)
         let cascades = (0..<Scheduler.shared.workers).map { _ in
@@ -180,7 +180,7 @@ private struct Nothing: Sendable, Equatable {}
         }
     }
 
-    @Test func `a step that takes a value gives block and earlier step up: run, cancelled, refused`() async {
+    @Test func `a step that takes a value releases block and source: run, cancelled, refused`() async {
         enum Way: CaseIterable { case run, cancelled, refused }
         for way in Way.allCases {
             let released = Count()
@@ -229,7 +229,7 @@ private struct Nothing: Sendable, Equatable {}
         #expect(await eventually { released.value == steps })
     }
 
-    @Test func `a step of another composite is none of this one, wherever it stands there`() async {
+    @Test func `a step of another composite is not one of this one, at any index`() async {
         let strangers = Locked<[COOperation<Int>]>([])
         let other = cascadeOperation { cascade in
             let steps = (0..<10).map { number in cascade.operation { number }.operation }

@@ -116,7 +116,7 @@ import Testing
         #expect(ran.value == 0)
     }
 
-    @Test func `using: what is no earlier step of the same cascade is refused, and fails the cascade`() async
+    @Test func `using: anything but an earlier step of the cascade is refused, and fails the cascade`() async
     {
         let stranger = operation { 1 }
         _ = await stranger.outcome
@@ -188,7 +188,7 @@ import Testing
         #expect(made == [true, true, true, true])
     }
 
-    @Test func `results: of what is no descendant, the composite fails and says so`() async {
+    @Test func `results: of a non-descendant: the composite fails with that error`() async {
         let stranger = operation { 1 }
         _ = await stranger.outcome
         let first = cascadeOperation { _ in .value(of: stranger) }
@@ -399,7 +399,7 @@ import Testing
         #expect(hasNoRegistration.state == .ready)
     }
 
-    @Test func `to run a child whose turn has not come is refused as what it is`() async throws {
+    @Test func `running a child before its turn is refused: it has a parent`() async throws {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let waiting = Mail<COOperation<Int>>()
         let cascade = cascadeOperation { cascade in
@@ -414,7 +414,7 @@ import Testing
         try await cascade.value
     }
 
-    @Test func `many tasks and threads that ask are all told, once each`() async throws {
+    @Test func `many waiting tasks each receive the value once`() async throws {
         let one = operation(returning: Int.self) { _ in }
         let values = try await withThrowingTaskGroup(of: Int.self) { tasks in
             for _ in 0..<20 { tasks.addTask { try await one.value } }
@@ -428,7 +428,7 @@ import Testing
         #expect(values == 21)
     }
 
-    @Test func `an outcome's get gives the value, or throws what it is`() throws {
+    @Test func `an outcome's get returns the value or throws the cause`() throws {
         #expect(try Outcome.finished(3).get() == 3)
         #expect(throws: TestError(number: 4)) { try Outcome<Int>.failed(TestError(number: 4)).get() }
         #expect(throws: CancelReason.self) { try Outcome<Int>.cancelled(CancelReason(.removed)).get() }
@@ -454,7 +454,7 @@ import Testing
         #expect(group.tree.contains("cancelled"))
     }
 
-    @Test func `descriptions say what a reason, a cause and a diagnostic are`() async {
+    @Test func `reasons, causes and diagnostics have clear descriptions`() async {
         #expect("\(CancelReason(.removed))" == "cancelled (removed)")
         #expect("\(CancelReason(.removed, underlying: TestError()))".contains("TestError"))
         let group = transactionalOperation { group in group.operation { _ in throw TestError() } }
@@ -466,7 +466,7 @@ import Testing
         #expect("\(reason!)".contains("began in \(reason!.origin!)"))
     }
 
-    @Test func `transitions begin with the present state and end after the terminal one`() async throws {
+    @Test func `transitions start with the current state and end after the terminal one`() async throws {
         let one = COOperation<Void> { _ = $0.number < 2 ? $0.rerun() : $0.finish() }
         let observing = Task { () -> [Transition] in
             var all: [Transition] = []
@@ -521,7 +521,7 @@ import Testing
         #expect(await late.outcome.reason?.kind == .timedOut)
     }
 
-    @Test func `a timeout is freed by an end`() async throws {
+    @Test func `the end cancels the timeout`() async throws {
         let clock = ManualClock()
         let one = operation(options: OperationOptions(timeout: .seconds(5), clock: clock)) { _ in }
         #expect(await eventually { clock.sleepers == 1 })

@@ -30,7 +30,7 @@ import Testing
         expectInScene(elsewhere.value == 0, "items run on the main thread")
     }
 
-    @Test func `a wait on the main thread serves the main queue, and what its items put there`() async {
+    @Test func `a wait on the main thread serves the main queue and what its items enqueue`() async {
         #expect(await Self.chain.status() == 0)
     }
 
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `what comes while an item runs a run loop is served`() async {
+    @Test func `items enqueued during a nested run loop are served`() async {
         #expect(await Self.nestedRunLoop.status() == 0)
     }
 
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(.promises("G7"))
-    func `an item that is served knows neither default queue nor slots of the one that waits`() async {
+    func `an item that is served sees neither default queue nor slots of the waiter`() async {
         #expect(await Self.strangers.status() == 0)
     }
 
@@ -145,12 +145,12 @@ import Testing
         expectInScene(outer.wait()?.isFinished == true, "what came meanwhile comes after")
     }
 
-    @Test func `inside an item of the main queue nothing is served, and the sink is told why`() async {
+    @Test func `inside a main queue item nothing is served, and the sink is told why`() async {
         #expect(await Self.inItem.status() == 0)
     }
 
     /// As in a test process, where other threads run the items.
-    @Test func `the same once the main thread has gone`() async {
+    @Test func `the same after the main thread exits`() async {
         await #expect(processExitsWith: .success) {
             await withCheckedContinuation { done in
                 DispatchQueue.main.async {
@@ -189,7 +189,7 @@ import Testing
         endless.cancel()
     }
 
-    @Test func `the time of a wait on the main thread runs out`() async {
+    @Test func `a wait on the main thread times out`() async {
         #expect(await Self.times.status() == 0)
     }
 
@@ -247,7 +247,7 @@ import Testing
         }
     }
 
-    @Test func `a wake-up that a nested run loop takes comes again, until the wait has seen it`() async {
+    @Test func `a wake-up consumed by a nested run loop repeats until the wait sees it`() async {
         #expect(await Self.eaten.status() == 0)
     }
 

@@ -38,7 +38,7 @@ private struct Gone {
 
     // MARK: G37
 
-    @Test func `what waits for an operation that is dropped before its start waits no longer`() async {
+    @Test func `a dependent of an operation dropped before its start stops waiting for it`() async {
         let dependent = COOperation<Void> { $0.finish() }
         do {
             let other = COOperation<Void> { $0.finish() }
@@ -50,7 +50,7 @@ private struct Gone {
     }
 
     @Test(.promises("G37"))
-    func `an ended leaf has given up its block and its closures, while its handle is held`()
+    func `an ended leaf has released its block and closures, even if its handle is held`()
         async throws
     {
         for end in End.allCases {
@@ -98,7 +98,7 @@ private struct Gone {
         }
     }
 
-    @Test(.promises("G37")) func `no instance is left of leaves, however they ended`() async throws {
+    @Test(.promises("G37")) func `leaves leave no instances, however they ended`() async throws {
         let gone = Gone()
         for end in End.allCases {
             let one = operation(
@@ -123,7 +123,7 @@ private struct Gone {
         #expect(await eventually { gone.left == 0 })
     }
 
-    @Test func `a block that is kept goes with its operation, whatever its form`() async throws {
+    @Test func `a kept block is released with its operation, in any form`() async throws {
         let kept = OperationOptions(keepsBlock: true)
         for form in 0..<4 {
             let released = Count()
@@ -198,7 +198,7 @@ private struct Gone {
         #expect(await eventually { released.value == steps }, "a thread may hold a step for a while yet")
     }
 
-    @Test(.promises("G37")) func `what was never started vanishes with its last reference, and tells nobody`()
+    @Test(.promises("G37")) func `an unstarted operation is freed with its last reference, unreported`()
         async throws
     {
         let (gone, released, told) = (Gone(), Count(), Count())
@@ -231,7 +231,7 @@ private struct Gone {
     }
 
     @Test(.promises("G37"))
-    func `an ended composite has given up block, handlers and children, while its handle is held`()
+    func `an ended composite has released block, handlers and children, even if held`()
         async throws
     {
         for fate in Fate.allCases {
@@ -300,7 +300,7 @@ private struct Gone {
     }
 
     @Test(.promises("G37"))
-    func `a queue keeps nothing of what has left it: finished, displaced, removed, cancelled, refused`()
+    func `a queue retains no operation that left it: finished, displaced, removed, cancelled, refused`()
         async throws
     {
         let (gone, released) = (Gone(), Count())
@@ -334,7 +334,7 @@ private struct Gone {
         #expect(queue.operationCount == 0 && bounded.operationCount == 0)
     }
 
-    @Test(.promises("G37")) func `queues, targets and options go with the last operation that uses them`()
+    @Test(.promises("G37")) func `queues, targets and options are freed with their last operation`()
         async throws
     {
         let gone = Gone()
@@ -369,7 +369,7 @@ private struct Gone {
     }
 
     @Test(.promises("G37"))
-    func `a sync operation that ends while its turn is on its way to the thread that waits leaves nothing`()
+    func `a sync operation that ends while its turn is sent to the waiting thread leaks nothing`()
         async throws
     {
         /// Calls a hook before it runs the first piece of work.
@@ -440,7 +440,7 @@ private struct Gone {
         #expect(await eventually { gone.left == 0 })
     }
 
-    @Test(.promises("G37")) func `observers and those who wait leave nothing behind`() async throws {
+    @Test(.promises("G37")) func `observers and waiters leave nothing behind`() async throws {
         let gone = Gone()
         func make() async throws {
             let tokens = Mail<COOperation<Void>.Attempt>()
@@ -462,7 +462,7 @@ private struct Gone {
     }
 
     /// The `deinit` of an object captured in a block runs when the block is released.
-    @Test(.promises("G37")) func `who is told of diagnostics is released under no lock`() async {
+    @Test(.promises("G37")) func `diagnostics listeners are released under no lock`() async {
         // In a separate process, because the listener is global.
         await #expect(processExitsWith: .success) {
             final class Last: Sendable {
@@ -475,7 +475,7 @@ private struct Gone {
         }
     }
 
-    @Test(.promises("G37")) func `what users gave is released under no lock`() async throws {
+    @Test(.promises("G37")) func `user objects are released under no lock`() async throws {
         let visited = Count()
         // A cancel handler, of an attempt that finishes.
         let one = COOperation<Void>()
@@ -571,7 +571,7 @@ private struct Gone {
 
     // MARK: G38
 
-    @Test(.promises("G38")) func `whoever drops every reference before the end changes no outcome`()
+    @Test(.promises("G38")) func `dropping every reference before the end changes no outcome`()
         async throws
     {
         for end in End.allCases where end != .unstarted && end != .paused {
@@ -607,7 +607,7 @@ private struct Gone {
         }
     }
 
-    @Test(.promises("G38")) func `a tree of which nobody holds anything comes to its end`() async throws {
+    @Test(.promises("G38")) func `a tree without any outside reference still ends`() async throws {
         await forAll(.int(in: 0...3), cases: scaled(30)) { fails in
             let (told, gone) = (Mail<Int>(), Gone())
             let runs = Count()
@@ -633,7 +633,7 @@ private struct Gone {
     }
 
     @Test(.promises("G38"))
-    func `an operation that was cancelled before its start, and dropped, tells its handlers`()
+    func `an operation cancelled before its start, and dropped, notifies its handlers`()
         async throws
     {
         let told = Mail<CancelReason.Kind?>()

@@ -24,7 +24,7 @@ private let steps = Generator<Step>.frequency([
 ])
 
 @Suite(.watched(testLimit), .leavesNothing) struct NoticesTests {
-    @Test func `a queue is an array from which the first one goes, and gives its memory back`() async {
+    @Test func `a queue is an array that pops from the front and frees its memory`() async {
         await forAll(.array(of: steps, count: 1...40), cases: scaled(300)) { program in
             var (queue, model, last) = (FIFO<Int>(), [Int](), 0)
             for step in program {
@@ -64,7 +64,7 @@ private let steps = Generator<Step>.frequency([
         }
     }
 
-    @Test func `listeners are in the order of their coming, and whoever leaves is gone, and leaves no gap`()
+    @Test func `listeners are kept in order of arrival; a removed listener leaves no gap`()
         async
     {
         await forAll(
@@ -96,7 +96,7 @@ private let steps = Generator<Step>.frequency([
     }
 
     /// I1, I2.
-    @Test func `one delivers at a time, all that comes, in order`() {
+    @Test func `one thread at a time delivers all, in order`() {
         var notices = Notices<Int>()
         let nothing = notices.claim()
         notices.append(1)

@@ -61,7 +61,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
     // MARK: G39
 
     @Test(.promises("G39"))
-    func `an observer sees each state of an operation, from the one it finds to the terminal one`()
+    func `an observer sees each state of an operation, from the current to the terminal one`()
         async throws
     {
         let clock = ManualClock()
@@ -135,7 +135,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
     }
 
     /// Everything that threads can do to a tree, concurrently, with observers that arrive at any time.
-    @Test(.promises("G39")) func `whatever threads do to a tree, what is seen follows the table`()
+    @Test(.promises("G39")) func `observed transitions follow the table despite many threads`()
         async throws
     {
         let plan = Generator.array(of: .array(of: .int(in: 0...59), count: 4...24), count: 3...3)
@@ -199,7 +199,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         }
     }
 
-    @Test(.promises("G39")) func `two observers of one operation see the same, from where they came in`()
+    @Test(.promises("G39")) func `two observers of one operation see the same from their arrival`()
         async throws
     {
         await forAll(.int(in: 1...5), cases: scaled(30)) { attempts in
@@ -235,7 +235,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
     }
 
     #if DEBUG
-        @Test func `transitions that nobody reads are not kept`() async {
+        @Test func `unread transitions are not kept`() async {
             // In a separate process, where nothing else is observed.
             await #expect(processExitsWith: .success) {
                 let tokens = Mail<COOperation<Void>.Attempt>()
@@ -256,8 +256,7 @@ private func check(_ seen: [Transition], of operation: AnyOperation) {
         }
     #endif
 
-    @Test func `whoever reads transitions in a task that is cancelled reads no further, asleep or not`() async
-    {
+    @Test func `a cancelled task reads no further transitions, whether it was asleep or not`() async {
         let one = COOperation<Void>()
         let executor = StepExecutor()
         let ends = Count()

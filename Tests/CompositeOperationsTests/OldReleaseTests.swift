@@ -79,7 +79,7 @@ extension AnyOperation {
         { block in transactionalOperation { $0.operation(on: elsewhere, block) } },
     ]
 
-    @Test(.promises("G40")) func `an ended operation stays as it is`() async throws {
+    @Test(.promises("G40")) func `an ended operation never changes`() async throws {
         let runs = Count()
         let leaf = operation { runs.add() }
         _ = try await leaf.value
@@ -145,7 +145,7 @@ extension AnyOperation {
         await queue.idle()
     }
 
-    @Test(.promises("G40")) func `handlers do not run in the stack of whoever cancels`() async throws {
+    @Test(.promises("G40")) func `handlers do not run on the canceller's stack`() async throws {
         // Each handler waits until the call that causes it has returned: on the stack of that call, it would wait for
         // ever.
         let options = OperationOptions(handlerTarget: elsewhere)
@@ -183,7 +183,7 @@ extension AnyOperation {
     }
 
     @Test(.promises("G40"))
-    func `a round does not wait for ever: a handler that decides nothing has decided`() async throws {
+    func `a round does not wait forever: a handler that returns has decided`() async throws {
         let asked = Count()
         let cascade = cascadeOperation { cascade in
             cascade.operation {}

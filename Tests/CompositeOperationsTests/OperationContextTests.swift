@@ -52,7 +52,7 @@ private func onThread<Answer: Sendable>(
     // MARK: Blocks
 
     @Test(.promises("G41"))
-    func `G41: blocks of every kind see what was bound where they were given, on every target`()
+    func `G41: blocks of every kind see the values bound at registration, on every target`()
         async throws
     {
         for target in try Self.targets() {
@@ -99,7 +99,7 @@ private func onThread<Answer: Sendable>(
         #expect(plain && !bound)
     }
 
-    @Test func `G41: children in a queue are not taken for bound by what the module binds`() async throws {
+    @Test func `G41: the module's own bindings do not mark queued children as bound`() async throws {
         let queue = COOperationQueue(runningLimit: 2)
         let have = Log<Bool>()
         let group = await onThread {
@@ -115,7 +115,7 @@ private func onThread<Answer: Sendable>(
         #expect(have.entries == [false, false])
     }
 
-    @Test(.promises("G41")) func `G41: none goes along when options say so`() async throws {
+    @Test(.promises("G41")) func `G41: options can disable inheritance`() async throws {
         let made = Trace.$id.withValue(3) {
             [
                 operation(options: OperationOptions(context: .empty)) { Trace.id },
@@ -129,7 +129,7 @@ private func onThread<Answer: Sendable>(
         #expect(unsaid.context == nil && said.context == .inherited)
     }
 
-    @Test(.promises("G41")) func `G41: none goes along when the module's default says so`() async {
+    @Test(.promises("G41")) func `G41: the module's default can disable inheritance`() async {
         await #expect(processExitsWith: .success) {
             #expect(COQueues.context == .inherited)
             COQueues.context = .empty
@@ -151,7 +151,7 @@ private func onThread<Answer: Sendable>(
     }
 
     @Test(.promises("G41"))
-    func `G41: steps, children and composites in each other see what is bound where they are registered`()
+    func `G41: steps, children and nested composites see what is bound where they are registered`()
         async throws
     {
         for target in [nil, serialQueue(), COOperationQueue(runningLimit: 3)] as [(any ExecutionTarget)?] {
@@ -201,7 +201,7 @@ private func onThread<Answer: Sendable>(
         #expect(seen.entries == [1])
     }
 
-    @Test(.promises("G41")) func `G41: every attempt sees them, by redo, rerun and awake`() async throws {
+    @Test(.promises("G41")) func `G41: redo, rerun and awake keep the bindings`() async throws {
         let seen = Seen()
         let redone = Trace.$id.withValue(4) {
             operation(options: OperationOptions(resolver: COOperationResolver(maxAttempts: 5))) {
@@ -292,7 +292,7 @@ private func onThread<Answer: Sendable>(
         #expect(seen == [1, 1, 1, 2, 5])
     }
 
-    @Test func `G41: values of every kind go along`() async throws {
+    @Test func `G41: all kinds of values propagate`() async throws {
         let marker = Marker()
         let see: @Sendable () -> [Bool] = {
             [
@@ -323,7 +323,7 @@ private func onThread<Answer: Sendable>(
         #expect(try await bind { operation { () async in see() } }.value == all)
     }
 
-    @Test func `G41: what a target binds, or who waits, is seen beside them`() async throws {
+    @Test func `G41: bindings of a target or a waiter are seen alongside`() async throws {
         let seen = Log<[Int]>()
         await onThread {
             Trace.$id.withValue(1) {
@@ -432,7 +432,7 @@ private func onThread<Answer: Sendable>(
         #expect(seen.take() == ["completion 6"])
     }
 
-    @Test func `G41: what a resolver calls sees what was bound with the block`() async throws {
+    @Test func `G41: a resolver's closures see what was bound at the block`() async throws {
         let seen = Seen()
         let resolver = COOperationResolver(
             maxAttempts: 2,
@@ -455,7 +455,7 @@ private func onThread<Answer: Sendable>(
 
     // MARK: Nobody else's
 
-    @Test(.promises("G41")) func `G41: on the same worker, no operation sees another one's`() async throws {
+    @Test(.promises("G41")) func `G41: on one worker, no operation sees another's values`() async throws {
         let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
         let wrong = Log<(Int, Int)>()
         let all = await onThread {
@@ -478,7 +478,7 @@ private func onThread<Answer: Sendable>(
     }
 
     @Test(.promises("G41"))
-    func `G41: what runs nested in a wait sees its own, and not those of the block that waits`()
+    func `G41: an operation run inside a wait sees its own values, not the waiter's`()
         async throws
     {
         let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
@@ -502,7 +502,7 @@ private func onThread<Answer: Sendable>(
         try await scheduler.shutdown()
     }
 
-    @Test func `G41: blocks that are within a context say so: they are in no task that a wait blocks`()
+    @Test func `G41: blocks within a context report it: they are in no task blocked by a wait`()
         async throws
     {
         await #expect(processExitsWith: .success) {

@@ -370,7 +370,7 @@ private struct Trial {
 }
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OperationMachineTests {
-    @Test(.promises("G39")) func `random events keep to the table, and to the invariants`() async {
+    @Test(.promises("G39")) func `random events respect the table and the invariants`() async {
         await forAll(
             events.array(count: 0...120), cases: scaled(500),
             covering: [
@@ -429,7 +429,7 @@ private struct Trial {
     }
 
     /// Random events rarely come at these moments.
-    @Test func `what belongs to an attempt that is over ends nothing: token, pause, and return of a block`() {
+    @Test func `an attempt that is over ends nothing: not by its token, its pause or its block's return`() {
         var machine = OperationMachine()
         _ = machine.start()
         machine.post()

@@ -35,7 +35,7 @@ import Testing
         #expect(try await group.value == 6)
     }
 
-    @Test(.promises("R47")) func `R47: a block that is taken away again is none`() {
+    @Test(.promises("R47")) func `R47: a block that was removed does not count`() {
         let one = COOperation<Int> { $0.finish(4) }
         one.operation = nil
         #expect(!one.start())
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(.promises("R47"))
-    func `R47: cancelled without a block, it is cancelled, and start changes nothing`() async {
+    func `R47: cancelled without a block, it stays cancelled after start`() async {
         let one = COOperation<Int>()
         let cascade = COCascade<Void>()
         #expect(one.cancel())
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(.promises("R52"))
-    func `R52: cancelled while its block is out and suspended, it ends when that leaves`() async {
+    func `R52: cancelled while its block runs and suspended, it ends as that returns`() async {
         let isIn = Gate()
         let mayLeave = Gate()
         let one = operation(on: elsewhere) { attempt in
@@ -126,7 +126,7 @@ import Testing
 
     // MARK: R54
 
-    @Test(.promises("R54")) func `R54: whoever takes over another one's outcome tells the three ways apart`()
+    @Test(.promises("R54")) func `R54: taking over another outcome distinguishes the three ways`()
         async throws
     {
         let finished = operation { 5 }
@@ -142,7 +142,7 @@ import Testing
         #expect(reason?.underlying is TestError)
     }
 
-    @Test(.promises("R54")) func `R54: one that passes an outcome on by hand ends alike, and its parent too`()
+    @Test(.promises("R54")) func `R54: a step that passes on an outcome ends alike, as does its parent`()
         async
     {
         for ending in Ending.allCases {
@@ -171,7 +171,7 @@ import Testing
     }
 
     @Test(.promises("R54"))
-    func `R54: a task that is cancelled, an error that says so, and a reason are told apart`() async {
+    func `R54: a cancelled task, a cancellation error and a reason are distinguished`() async {
         let isIn = Count()
         let asynchronous = operation { () async throws -> Int in
             isIn.add()
@@ -235,7 +235,7 @@ import Testing
     }
 
     @Test(.promises("R56"))
-    func `R56: one that is cancelled, told so by its sibling's end, and throws late counts once`() async {
+    func `R56: a child cancelled by its sibling's end that throws late counts once`() async {
         let isIn = Gate()
         let mayLeave = Gate()
         let decisions = Count()
@@ -304,7 +304,7 @@ import Testing
         #expect(called.entries == [ending])
     }
 
-    @Test(.promises("R57")) func `R57: what a composite in each of its ends is asked for is refused`() async {
+    @Test(.promises("R57")) func `R57: a composite that ended in any way refuses every call`() async {
         for ending in Ending.allCases {
             let scopes = Log<CascadeScope>()
             let cascade = cascadeOperation { cascade in
@@ -331,7 +331,7 @@ import Testing
     }
 
     @Test(.promises("R57"))
-    func `R57: before the start, and while it executes, what makes no sense is refused`() async {
+    func `R57: before the start and during execution, invalid calls are refused`() async {
         let one = COOperation<Int> { _ in }
         #expect(!one.resume())
         #expect(!one.rerun())
@@ -361,7 +361,7 @@ import Testing
 
     // MARK: R60
 
-    @Test(.promises("R60")) func `R60: cancelled before its start, an operation tells all who ask`() async {
+    @Test(.promises("R60")) func `R60: an operation cancelled before its start notifies all`() async {
         let heard = Log<String>()
         let one = COOperation<Int> { $0.finish(1) }
         one.onOutcome { heard.add("onOutcome \($0.reason?.kind == .removed)") }
@@ -377,8 +377,7 @@ import Testing
         #expect(one.attempt == 0)
     }
 
-    @Test(.promises("R60")) func `R60: cancelled before its block begins, the closures hear of it too`() async
-    {
+    @Test(.promises("R60")) func `R60: cancelled before its block begins, it notifies closures too`() async {
         let heard = Log<String>()
         let target = HoldingTarget()
         let one = COOperation<Void>(on: target)
@@ -408,7 +407,7 @@ import Testing
     }
 
     @Test(.promises("R60"))
-    func `R60: cancelled before its start, it leaves its queue and lets go who waits for it`()
+    func `R60: cancelled before its start, it leaves its queue and releases dependents`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1)

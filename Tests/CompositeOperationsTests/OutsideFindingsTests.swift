@@ -15,7 +15,7 @@ import Testing
 
     /// [The first cancelled operation freed its slot, and the next one began before its own cancel.]
     @Test(.promises("G35"), arguments: [false, true])
-    func `cancelAll lets nothing begin that waits, nor what depends on it`(blockHasReturned: Bool) async {
+    func `cancelAll starts no waiting operation and no dependent`(blockHasReturned: Bool) async {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
         let ran = Count()
         let begun = Mail<COOperation<Void>.Attempt>()
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// [New operations were held back, or were displaced because operations about to leave still counted.]
-    @Test func `what is added while a queue is emptied runs`() async throws {
+    @Test func `operations added during cancelAll run`() async throws {
         for order in [COOperationQueue.Order.fifo, .lifo] {
             let queue = COOperationQueue(order, runningLimit: 1, on: elsewhere)
             let added = Log<COOperation<Int>>()
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `an aggressive queue displaces the oldest that waits, whoever came to wait again`()
+    @Test func `an aggressive queue displaces its oldest waiter; a requeued one is newest`()
         async throws
     {
         let queue = COOperationQueue(.aggressiveLIFO, runningLimit: 2, pendingLimit: 3, on: elsewhere)
@@ -96,7 +96,7 @@ import Testing
     }
 
     /// [The queue and the target were kept as long as the handle.]
-    @Test func `a handle of what has ended keeps neither its queue nor its target`() async {
+    @Test func `an ended operation's handle keeps neither queue nor target`() async {
         final class Target: ExecutionTarget {
             func submit(_ work: ExecutionWork) { elsewhere.submit(work) }
             var isCurrent: Bool { false }
@@ -117,7 +117,7 @@ import Testing
     }
 
     /// [The turn read the target while the end was releasing it.]
-    @Test func `a turn that is on its way, and the end of its operation, race for the target`() async {
+    @Test func `a pending turn and the end of its operation race for the target`() async {
         for number in 0..<scaled(2_000) {
             let one = COOperation<Void>(
                 on: number % 2 == 0 ? serialQueue() : COOperationQueue(runningLimit: 1)
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `a copy of what has ended has neither its target nor its queue`() async throws {
+    @Test func `a copy of an ended operation has no target and no queue`() async throws {
         let own = CountingTarget(to: elsewhere)
         let behind = CountingTarget(to: elsewhere)
         for _ in 0..<20 {
@@ -149,7 +149,7 @@ import Testing
         init(_ object: Object) { self.object = object }
     }
 
-    @Test func `a block knows of its slot within another default queue, too, and so do its tasks`()
+    @Test func `a block and its tasks see its slot within another default queue, too`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
@@ -168,7 +168,7 @@ import Testing
     }
 
     /// [The wait hung, and nothing was reported.]
-    @Test func `a wait within the only slot of a queue for what waits there is told of`() async {
+    @Test func `waiting in a queue's only slot for its pending work is reported`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<String>()
             Diagnostics.onReport { told.add($0.message) }
@@ -306,7 +306,7 @@ import Testing
     }
 
     /// [The operation was delayed for ever.]
-    @Test func `an operation fails with the error of its clock, where that measures a time for it`() async {
+    @Test func `an operation fails with the error of the clock that measures its timeout`() async {
         let options = OperationOptions(clock: Broken())
         let tokens = Mail<COOperation<Void>.Attempt>()
         let paused = operation(options: options) { tokens.send($0) }
@@ -336,7 +336,7 @@ import Testing
     // MARK: Errors
 
     /// [The error was lost silently.]
-    @Test func `an error that is thrown after the end is told of`() async {
+    @Test func `an error thrown after the end is reported`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<String>()
             Diagnostics.onReport { told.add($0.message) }
@@ -381,7 +381,7 @@ import Testing
     }
 
     /// [The listener called itself until the stack overflowed.]
-    @Test func `a listener that gives cause to a diagnostic is not told of that one`() async {
+    @Test func `a listener is not notified of a diagnostic that it causes`() async {
         await #expect(processExitsWith: .success) {
             let told = Count()
             Diagnostics.onReport { _ in
@@ -464,7 +464,7 @@ import Testing
     }
 
     /// [A suspended queue was visible in the state only.]
-    @Test func `predicates tell what the state does, in a suspended queue, too`() async throws {
+    @Test func `predicates agree with the state, in a suspended queue too`() async throws {
         let queue = COOperationQueue()
         queue.suspend()
         let one = operation(on: queue) { 1 }
@@ -473,8 +473,7 @@ import Testing
         #expect(try await one.value == 1)
     }
 
-    @Test func `the table of states and predicates in the documentation is what operations say`() async throws
-    {
+    @Test func `the documented table of states and predicates matches the operations`() async throws {
         var rows: [String] = []
         func row(_ one: AnyOperation, _ state: OperationState) {
             #expect(one.state == state)
@@ -538,7 +537,7 @@ import Testing
     }
 
     /// [Each line was indented by its depth: 10 GB for a depth of 100,000.]
-    @Test func `the tree of what is deep takes a line of bounded length for each`() async {
+    @Test func `a deep tree is printed with lines of bounded length`() async {
         let depth = scaled(2_000)
         let held = Mail<COOperation<Void>.Attempt>()
         @Sendable func nest(_ scope: some CompositeScope, _ level: Int) {

@@ -38,7 +38,7 @@ extension Form {
     // MARK: No objects
 
     @Test(arguments: Form.allCases)
-    private func `a child that nobody looks at has no object, but for those that were asked for`(
+    private func `a child has no object unless its operation is asked for`(
         form: Form
     ) async throws {
         let children = Locked<[Child<Int>]>([])
@@ -84,8 +84,7 @@ extension Form {
         #expect(await !last.next().hasObject)
     }
 
-    @Test func `what a child is told, or others learn of it, makes it an operation, and its siblings`() async
-    {
+    @Test func `calls on a child, or observation of it, make it and its siblings operations`() async {
         for form in Form.allCases {
             let children = Locked<[Child<Int>]>([])
             let isOpen = Gate()
@@ -111,7 +110,7 @@ extension Form {
         }
     }
 
-    @Test func `what a composition knows of plain children cannot be copied`() {
+    @Test func `a composition's record of plain children is noncopyable`() {
         // A copy would retain what the thread that settled the composite releases under no lock: a crash, once in a
         // hundred runs of this suite.
         #expect(!isCopyable(PlainPart.self) && isCopyable(Int.self))
@@ -159,7 +158,7 @@ extension Form {
     }
 
     @Test(arguments: Form.allCases)
-    private func `children become operations at whatever moment somebody asks, and end as they would have`(
+    private func `children may become operations at any moment, and end as they would have`(
         form: Form
     ) async throws {
         for deed in Deed.allCases {
@@ -191,7 +190,7 @@ extension Form {
     }
 
     @Test(arguments: Form.allCases)
-    private func `a cancellation at whatever moment is one step: nothing begins after it`(form: Form) async {
+    private func `a cancellation at any moment is atomic: nothing begins after it`(form: Form) async {
         for round in 0..<scaled(2_000) {
             let count = [1, 2, 13, 70][round % 4]
             let begun = Count()
@@ -247,7 +246,7 @@ extension Form {
     }
 
     @Test(arguments: Form.allCases)
-    private func `a child that throws fails its composite, and awake and rerun do what is left again`(
+    private func `a child that throws fails its composite; awake and rerun redo the rest`(
         form: Form
     ) async throws {
         for isAwake in [true, false] {
@@ -311,7 +310,7 @@ extension Form {
         }
     }
 
-    @Test func `plain children and others mix, in their order, whatever becomes of them`() async throws {
+    @Test func `plain children and others mix, in order, however they end`() async throws {
         for form in Form.allCases {
             for way in 0..<6 {
                 for _ in 0..<scaled(100) {
@@ -442,7 +441,7 @@ extension Form {
         try await travels(Int128.max)
     }
 
-    @Test func `values and what blocks captured are released once, whatever becomes of the children`() async {
+    @Test func `values and block captures are released once, however the children end`() async {
         for form in Form.allCases {
             for way in 0..<4 {
                 let (values, captured) = (Count(), Count())
@@ -474,7 +473,7 @@ extension Form {
         }
     }
 
-    @Test func `what a block captured goes with its end, also where the handle is kept`() async throws {
+    @Test func `a block's captures are released at its end, even if the handle is kept`() async throws {
         for form in Form.allCases {
             let released = Count()
             let kept = Locked<[Child<Int>]>([])
@@ -521,7 +520,7 @@ extension Form {
         deinit { body() }
     }
 
-    @Test func `what a step captured may wait, when it is released, for the step after it`() async throws {
+    @Test func `a step's capture may wait, on its release, for the next step`() async throws {
         for way in 0..<3 {
             let begun = Gate()
             let isOver = Gate()
@@ -550,7 +549,7 @@ extension Form {
         }
     }
 
-    @Test func `what a step captured cancels the cascade when it is released: the next step does not run`()
+    @Test func `a step's capture cancels the cascade on its release: the next step does not run`()
         async
     {
         for isSuspended in [false, true] {
@@ -585,7 +584,7 @@ extension Form {
         }
     }
 
-    @Test func `what a range captured goes with its end, also where a handle of another child is kept`()
+    @Test func `a range's captures are released at its end, even if another child's handle is kept`()
         async throws
     {
         for isLookedAt in [false, true] {
@@ -720,7 +719,7 @@ extension Form {
         }
     }
 
-    @Test func `a step of another composite, or of an earlier run, is none of this one`() async throws {
+    @Test func `a step of another composite or an earlier run is not one of this run`() async throws {
         let letter = Mail<Child<Int>>()
         let other = cascadeOperation { cascade in letter.send(cascade.operation { 1 }) }
         let stranger = await letter.next()
@@ -793,7 +792,7 @@ extension Form {
         try await high.value
     }
 
-    @Test func `a look while the last child ends is no reason not to complete`() async throws {
+    @Test func `a query while the last child ends does not stop completion`() async throws {
         for form in Form.allCases {
             for round in 0..<scaled(3_000) {
                 let letter = Mail<Void>()
@@ -809,7 +808,7 @@ extension Form {
         }
     }
 
-    @Test func `children of a run that was given up while it registers do not count`() async throws {
+    @Test func `children of a run abandoned during registration do not count`() async throws {
         for _ in 0..<scaled(300) {
             let runs = Count()
             let ran = Count()
@@ -827,7 +826,7 @@ extension Form {
         }
     }
 
-    @Test func `a registration block that throws has begun children, and is over when they are`() async {
+    @Test func `a registration block that throws has begun children, and ends after them`() async {
         for _ in 0..<scaled(300) {
             let (begun, left) = (Count(), Count())
             let group = transactionalOperation { (group: TransactionScope) throws -> Void in
@@ -865,7 +864,7 @@ extension Form {
         }
     }
 
-    @Test func `a range can fail, be cancelled, be looked at, and be done again`() async throws {
+    @Test func `a range can fail, be cancelled, observed and redone`() async throws {
         let runs = (0..<50).map { _ in Count() }
         let group = transactionalOperation { group in
             group.operations(0..<50) { index in
@@ -903,7 +902,7 @@ extension Form {
 
     private enum Local { @TaskLocal static var number = 0 }
 
-    @Test func `a child sees the task-local values of its registration, and none of those who wait below it`()
+    @Test func `a child sees the task-local values of its registration, and none of the waiters below`()
         async throws
     {
         let seen = Log<Int>()

@@ -94,7 +94,7 @@ private final class Bench: Sendable {
         await aside { #expect(operation {}.priority == .default, "no task, no worker") }
     }
 
-    @Test(.promises("G42")) func `options go before the queue, and the queue before what is inherited`()
+    @Test(.promises("G42")) func `options override the queue, and the queue what is inherited`()
         async throws
     {
         let queue = COOperationQueue(priority: .background)
@@ -117,7 +117,7 @@ private final class Bench: Sendable {
     }
 
     @Test(.promises("G42"))
-    func `before its start an operation has what its options say; a copy has its own`() async throws {
+    func `an unstarted operation has its options' priority; a copy has its own`() async throws {
         let first = COOperation<Void>(options: OperationOptions(priority: .high)) { $0.finish() }
         let copy = first.copy()
         #expect(first.priority == .high && copy.priority == .high)
@@ -130,7 +130,7 @@ private final class Bench: Sendable {
     }
 
     @Test(.promises("G42"))
-    func `children have the priority of their composite, unless their options or queue say another`()
+    func `children have their composite's priority, unless their options or queue set another`()
         async throws
     {
         let queue = COOperationQueue(priority: .high)
@@ -174,7 +174,7 @@ private final class Bench: Sendable {
         }
     }
 
-    @Test(.promises("G42")) func `a queue has its say for a composite once`() async throws {
+    @Test(.promises("G42")) func `a queue's priority is considered once`() async throws {
         let queue = COOperationQueue(priority: .background)
         let mail = Mail<AnyOperation>()
         let composite = transactionalOperation(on: queue, options: OperationOptions(priority: .high)) {
@@ -190,7 +190,7 @@ private final class Bench: Sendable {
         .promises("G42"),
         arguments: [Scheduler.Priority.background, .default, .high],
         [Scheduler.Priority.background, .default, .high])
-    func `a step has its cascade's priority, whoever ends the one before it`(
+    func `a step has its cascade's priority, whatever ends its predecessor`(
         priority: Scheduler.Priority, other: Scheduler.Priority
     ) async throws {
         let (attempts, turns) = (Mail<COOperation<Void>.Attempt>(), Log<Scheduler.Priority>())
@@ -294,7 +294,7 @@ private final class Bench: Sendable {
     }
 
     @Test(.promises("G44"))
-    func `children go before others of their priority, and after those of a higher one`() async {
+    func `children go before others of their priority, and after any higher one`() async {
         let held = Held()
         let log = held.log
         let composite = transactionalOperation(on: held.queue) { group in
@@ -309,7 +309,7 @@ private final class Bench: Sendable {
     }
 
     @Test(.promises("G44"))
-    func `of 61 that a queue admits one is of the lowest priority, and one of the default`() async {
+    func `of 61 admissions one has the lowest priority, and one the default`() async {
         let held = Held()
         held.queue.suspend()
         for _ in 0..<400 { held.add("high", .high) }
@@ -324,7 +324,7 @@ private final class Bench: Sendable {
         await held.queue.idle()
     }
 
-    @Test(.promises("G44")) func `a raised operation takes no turn of its former priority`() async throws {
+    @Test(.promises("G44")) func `a raised operation takes no turn at its old priority`() async throws {
         let held = Held()
         held.add("first")
         for _ in 0..<100 { held.add("high", .high) }
@@ -361,7 +361,7 @@ private final class Bench: Sendable {
     }
 
     @Test(.promises("G43"))
-    func `an operation that is raised while its turn is on its way goes first, and runs once`()
+    func `an operation raised while its turn is pending goes first, and runs once`()
         async throws
     {
         let bench = try await Bench()
@@ -378,8 +378,7 @@ private final class Bench: Sendable {
         #expect(raised.numberOfRuns == 1)
     }
 
-    @Test(.promises("G43")) func `on a lane the operations before a raised one go sooner, too`() async throws
-    {
+    @Test(.promises("G43")) func `on a lane the operations before a raised one run sooner`() async throws {
         let bench = try await Bench()
         let lane = try SerialLane(on: bench.scheduler)
         bench.add("default")
@@ -475,7 +474,7 @@ private final class Bench: Sendable {
         #expect(bench.turns.entries == [.high])
     }
 
-    @Test(.promises("G43")) func `raised before its start, it is started so`() async throws {
+    @Test(.promises("G43")) func `a raise before the start takes effect`() async throws {
         let raised = COOperation<Scheduler.Priority>(options: OperationOptions(priority: .background)) {
             $0.finish(Scheduler.currentPriority)
         }
@@ -488,7 +487,7 @@ private final class Bench: Sendable {
         #expect(try await raised.value == .high)
     }
 
-    @Test func `a wait that begins before the start is not forgotten`() async throws {
+    @Test func `a wait that begins before the start raises too`() async throws {
         let queue = COOperationQueue(priority: .background)
         let started = COOperation<Void>(options: OperationOptions(priority: .background)) { $0.finish() }
         let queued = COOperation<Void> { $0.finish() }
@@ -535,7 +534,7 @@ private final class Bench: Sendable {
         #expect(many < few * 400)
     }
 
-    @Test func `raised on a scheduler that is shut down, an operation ends all the same`() async throws {
+    @Test func `raised on a shut-down scheduler, an operation ends all the same`() async throws {
         let closed = try Scheduler(.init(workers: 1))
         try await closed.shutdown()
         for _ in 0..<100 {
@@ -551,7 +550,7 @@ private final class Bench: Sendable {
         }
     }
 
-    @Test func `turns that were sent again leave the background its share`() async throws {
+    @Test func `resubmitted turns leave the background its share`() async throws {
         let bench = try await Bench()
         let raised = (0..<200).map { bench.add("raised \($0)", .background) }
         let ones = raised.map { dependent(on: $0) }
@@ -573,7 +572,7 @@ private final class Bench: Sendable {
         #expect(rounds.value <= 4 * 61)
     }
 
-    @Test func `turns of operations that were cancelled leave the background its share`() async throws {
+    @Test func `turns of cancelled operations leave the background its share`() async throws {
         let bench = try await Bench()
         let (isOver, runs, rounds) = (Gate(), Count(), Count())
         // Without options, operations have the priority of the code that starts them.
@@ -657,7 +656,7 @@ private final class Bench: Sendable {
         await held.queue.idle()
     }
 
-    @Test(.promises("G43")) func `with a composite all below it is raised, and each child that comes later`()
+    @Test(.promises("G43")) func `raising a composite raises all below it and each later child`()
         async throws
     {
         let mail = Mail<[AnyOperation]>()
@@ -702,7 +701,7 @@ private final class Bench: Sendable {
         try await one.value
     }
 
-    @Test(.promises("G43")) func `with a step the steps before it are raised, and none after it`()
+    @Test(.promises("G43")) func `raising a step raises the steps before it, none after it`()
         async throws
     {
         let (mail, attempts) = (Mail<[AnyOperation]>(), Mail<COOperation<Void>.Attempt>())
@@ -723,7 +722,7 @@ private final class Bench: Sendable {
         try await outer.value
     }
 
-    @Test(.promises("G43")) func `a task that is at work for an operation is raised with it`() async throws {
+    @Test(.promises("G43")) func `a task running an operation is raised with it`() async throws {
         let isIn = Mail<Void>()
         let raised = operation { () async in
             isIn.send(())
@@ -738,7 +737,7 @@ private final class Bench: Sendable {
 
     // MARK: All at once
 
-    @Test(.promises("G43")) func `threads that raise and start operations others wait for: each runs once`()
+    @Test(.promises("G43")) func `threads raise and start awaited operations: each runs once`()
         async throws
     {
         for _ in 0..<scaled(200) {

@@ -10,7 +10,7 @@ import Scheduling
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct QueueCornerTests {
-    @Test func `an operation that pauses gives its slot back`() async throws {
+    @Test func `a pausing operation releases its slot`() async throws {
         let clock = ManualClock()
         let queue = COOperationQueue(runningLimit: 1)
         let tokens = Mail<COOperation<Void>.Attempt>()
@@ -41,7 +41,7 @@ import Testing
         #expect(running.entries == Array(repeating: 1, count: 40))
     }
 
-    @Test func `a queue gives its target to what was made where another one is the default`() async throws {
+    @Test func `a queue's target overrides the default queue of an operation's creation`() async throws {
         let lane = try SerialLane()
         let one = COQueues.withDefaultQueue(elsewhere) {
             COOperation<Bool> { $0.finish(lane.isCurrent) }
@@ -50,7 +50,7 @@ import Testing
         #expect(try await one.value)
     }
 
-    @Test func `children without a target run where the queue of their composite says`() async throws {
+    @Test func `children without a target run on their composite queue's target`() async throws {
         let lane = try SerialLane()
         let queue = COOperationQueue(on: lane)
         let isThere = Log<Bool>()
@@ -63,7 +63,7 @@ import Testing
         #expect(isThere.entries == [true, true, true])
     }
 
-    @Test func `an operation that a round has ended gives its slot back while the decision is open`()
+    @Test func `an operation ended by a round releases its slot while the decision is open`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1)

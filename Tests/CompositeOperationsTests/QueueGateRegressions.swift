@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test(.promises("R48")) func `R48: a suspended queue leaves what runs in it alone`() async throws {
+    @Test(.promises("R48")) func `R48: a suspended queue lets running work go on`() async throws {
         let queue = COOperationQueue(runningLimit: 2)
         let isIn = Count()
         let one = operation(on: queue) { attempt in isIn.add() }
@@ -50,7 +50,7 @@ import Testing
         await queue.idle()
     }
 
-    @Test(.promises("R48")) func `R48: nothing that is suspended by itself runs when its queue is resumed`()
+    @Test(.promises("R48")) func `R48: a suspended operation does not run when its queue is resumed`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1)
@@ -78,7 +78,7 @@ import Testing
         await queue.idle()
     }
 
-    @Test(.promises("R48")) func `R48: no turn is on its way past a suspension: it waits when it comes`()
+    @Test(.promises("R48")) func `R48: no pending turn passes a suspension: it waits on arrival`()
         async throws
     {
         let target = HoldingTarget()
@@ -97,7 +97,7 @@ import Testing
 
     // MARK: R53
 
-    @Test(.promises("R53")) func `R53: a composite that is added waits for its turn, with all that is in it`()
+    @Test(.promises("R53")) func `R53: an added composite waits for its turn, with all its children`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1)
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(.promises("R53"))
-    func `R53: one that was started, has ended, is a child or is elsewhere is not taken`() async {
+    func `R53: a started, ended, child or already queued operation is refused`() async {
         let queue = COOperationQueue()
         let started = cascadeOperation { cascade in cascade.operation { _ in } }
         #expect(await eventually { started.children.count == 1 })
@@ -197,7 +197,7 @@ import Testing
     }
 
     @Test(.promises("R59"))
-    func `R59: readiness gained later starts it: the end of a dependency, a resume, a pause`()
+    func `R59: later readiness starts it: the end of a dependency, a resume, a pause`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1)
@@ -225,7 +225,7 @@ import Testing
     }
 
     @Test(.promises("R59"))
-    func `R59: a limit that is raised, and a slot that is given back, start what waits`() async throws {
+    func `R59: a raised limit and a released slot start waiting operations`() async throws {
         let queue = COOperationQueue(runningLimit: 1)
         let holders = (0..<3).map { _ in operation(on: queue) { _ in } }
         #expect(await eventually { holders[0].hasLeftOpen })

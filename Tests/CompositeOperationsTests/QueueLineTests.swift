@@ -40,7 +40,7 @@ private struct Bench {
     // MARK: Places
 
     @Test(.promises("G32"), arguments: [COOperationQueue.Order.fifo, .lifo])
-    func `who becomes due again stands where it stood`(order: COOperationQueue.Order) async {
+    func `a due operation regains its place in line`(order: COOperationQueue.Order) async {
         let bench = Bench(order)
         let holder = bench.holder()
         let moved = bench.add("first")
@@ -58,7 +58,7 @@ private struct Bench {
     }
 
     @Test(.promises("G32"), arguments: [COOperationQueue.Order.fifo, .lifo])
-    func `whose turn met a closed gate has the place that it had`(order: COOperationQueue.Order) async {
+    func `a turn that meets a closed gate keeps its place`(order: COOperationQueue.Order) async {
         let bench = Bench(order)
         let first = bench.add("first")
         bench.add("second")
@@ -89,7 +89,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test(.promises("G32")) func `a child that is queued anew goes behind the children that wait`() async {
+    @Test(.promises("G32")) func `a requeued child goes behind the waiting children`() async {
         let bench = Bench()
         let (holders, children) = (Mail<COOperation<Void>>(), Mail<COOperation<Void>>())
         let scopes = Mail<TransactionScope>()
@@ -123,7 +123,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test func `a child that is to be begun again after a pause does not wait meanwhile`() async {
+    @Test func `a child to be restarted after a pause is not queued meanwhile`() async {
         let (bench, clock) = (Bench(), ManualClock())
         let resolver = COOperationResolver(
             maxAttempts: 2, backoff: .constant(.seconds(1)), clock: clock)
@@ -156,7 +156,7 @@ private struct Bench {
     }
 
     @Test(.promises("G32"))
-    func `in an aggressive queue nobody is displaced while an older one waits, whatever happened before`()
+    func `an aggressive queue never displaces an operation while an older one waits, in any history`()
         async
     {
         let step = Generator<Step>.element(of: Step.allCases + [.add, .add, .letGo])
@@ -247,7 +247,7 @@ private struct Bench {
     }
 
     @Test(.promises("G32"), arguments: [COOperationQueue.Order.fifo, .lifo])
-    func `whoever comes back, in any order, stands where it stood`(order: COOperationQueue.Order) async {
+    func `operations resumed in any order regain their places`(order: COOperationQueue.Order) async {
         enum Step { case add, suspend, resume, take }
         let step = Generator.zip(
             .element(of: [Step.add, .suspend, .suspend, .resume, .resume, .take]), .int(in: 0...99))
@@ -307,7 +307,7 @@ private struct Bench {
         }
     }
 
-    @Test(.promises("G32"), .enabled(if: !isSanitized)) func `who comes and goes has one place in the line`()
+    @Test(.promises("G32"), .enabled(if: !isSanitized)) func `repeated resumes keep one place in the line`()
         async
     {
         // In a separate process, where nothing else needs memory.
@@ -352,7 +352,7 @@ private struct Bench {
 
     // MARK: Slots
 
-    @Test(.promises("G33")) func `who is resumed takes no slot above the limit`() async {
+    @Test(.promises("G33")) func `resuming takes no slot beyond the limit`() async {
         let bench = Bench()
         let first = bench.holder()
         #expect(first.suspend())
@@ -369,7 +369,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test(.promises("G33")) func `a raised limit fills its slots, though nothing else happens`() async {
+    @Test(.promises("G33")) func `a raised limit fills its slots without any other event`() async {
         let bench = Bench()
         let holders = [bench.holder()]
         for index in 1...3 { bench.add("\(index)") }
@@ -382,7 +382,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test(.promises("G33")) func `a block that is out keeps its slot, though it is to be done again`() async {
+    @Test(.promises("G33")) func `a running block keeps its slot even if it is to be redone`() async {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
         let (begun, left) = (Mail<COOperation<Void>.Attempt>(), Gate())
         let again = operation(on: queue) { attempt in
@@ -401,7 +401,7 @@ private struct Bench {
         await queue.idle()
     }
 
-    @Test(.promises("G33")) func `a slot that becomes free is not given to who is about to be held up, too`()
+    @Test(.promises("G33")) func `a freed slot is not given to an operation about to be suspended`()
         async
     {
         let bench = Bench()
@@ -493,7 +493,7 @@ private struct Bench {
         await queue.idle()
     }
 
-    @Test(.promises("R53")) func `what merely has a default queue may be added to another one`() async {
+    @Test(.promises("R53")) func `an operation with only a default queue may join another one`() async {
         let (queue, other) = (COOperationQueue(), COOperationQueue())
         let seen = Log<[Int]>()
         let one = COQueues.withDefaultQueue(other) {
@@ -513,7 +513,7 @@ private struct Bench {
 
     // MARK: Limits
 
-    @Test(.promises("G33")) func `a full queue takes back who was in it`() async {
+    @Test(.promises("G33")) func `a full queue readmits its members`() async {
         let bench = Bench(runningLimit: 2, pendingLimit: 1)
         let again = operation(on: bench.queue) { attempt in
             if attempt.number == 2 { attempt.finish() }
@@ -533,7 +533,7 @@ private struct Bench {
     }
 
     @Test(.promises("G33"), arguments: [COOperationQueue.Order.fifo, .lifo])
-    func `a limit that was lowered refuses nobody who need not wait`(order: COOperationQueue.Order) async {
+    func `a lowered limit refuses no operation that can run now`(order: COOperationQueue.Order) async {
         let bench = Bench(order)
         let asleep = (0..<2).map { _ in COOperation<Void> { $0.finish() } }
         for one in asleep { #expect(one.suspend() && bench.queue.add(one)) }
@@ -563,7 +563,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test(.promises("G32")) func `who comes back to a full aggressive queue displaces the oldest`() async {
+    @Test(.promises("G32")) func `requeueing in a full aggressive queue displaces the oldest`() async {
         let bench = Bench(.aggressiveLIFO, runningLimit: 2, pendingLimit: 1)
         let again = operation(on: bench.queue) { attempt in
             if attempt.number == 2 { attempt.finish() }
@@ -584,7 +584,7 @@ private struct Bench {
     }
 
     @Test(.promises("G32"), arguments: [COOperationQueue.Order.fifo, .lifo])
-    func `add refuses who would have to wait where nobody may`(order: COOperationQueue.Order) async {
+    func `add refuses an operation that must wait if none may`(order: COOperationQueue.Order) async {
         let bench = Bench(order, pendingLimit: 0)
         let suspended = COOperation<Void> { $0.finish() }
         #expect(suspended.suspend())
@@ -606,7 +606,7 @@ private struct Bench {
     }
 
     @Test(.promises("G32"))
-    func `of two that are added at once to the last place, one has it, and is not refused later`() async {
+    func `of two concurrent adds for the last place, one succeeds, and is not refused later`() async {
         for round in 0..<scaled(3000) {
             let queue = COOperationQueue(runningLimit: 1, pendingLimit: round % 2)
             let held = round % 2 == 0 ? nil : operation(on: queue) { _ in }
@@ -624,7 +624,7 @@ private struct Bench {
     }
 
     #if DEBUG
-        @Test func `a line keeps nothing of whom it has let in, nor of who had left it before`() async {
+        @Test func `a line keeps no trace of admitted operations or of earlier leavers`() async {
             // In a separate process, where no other test has queues.
             await #expect(processExitsWith: .success) {
                 for order in [COOperationQueue.Order.fifo, .lifo] {
@@ -648,7 +648,7 @@ private struct Bench {
         }
 
         @Test(.promises("G37"))
-        func `those that are displaced leave nothing behind, while the queue is full all the time`()
+        func `displaced operations leave nothing behind, even in a queue that is always full`()
             async
         {
             // In a separate process, where no other test has queues.
@@ -665,7 +665,7 @@ private struct Bench {
         }
     #endif
 
-    @Test func `children that are settled before their queue has heard of their ends have left it`() async {
+    @Test func `children settled before their queue learns of their ends have left it`() async {
         /// Holds its work. Before it stores the next piece, it calls a hook of the test, once.
         final class Target: ExecutionTarget {
             let held = HoldingTarget()
@@ -714,7 +714,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    @Test(.promises("G32")) func `whoever comes to an aggressive queue, children are not displaced`() async {
+    @Test(.promises("G32")) func `newcomers to an aggressive queue never displace children`() async {
         let bench = Bench(.aggressiveLIFO, pendingLimit: 1)
         let tokens = Mail<COOperation<Void>.Attempt>()
         let group = transactionalOperation(on: bench.queue) { group in
@@ -735,7 +735,7 @@ private struct Bench {
 
     // MARK: Taken out
 
-    @Test(.promises("G32")) func `who is displaced, refused or removed has ended when the call returns`()
+    @Test(.promises("G32")) func `a displaced, refused or removed operation has ended on return`()
         async
     {
         let aggressive = Bench(.aggressiveLIFO, pendingLimit: 1)
@@ -778,7 +778,7 @@ private struct Bench {
     }
 
     @Test(.promises("G35"))
-    func `removeAllPending ends all of them before a handler's target could let one begin`() async {
+    func `removeAllPending ends all of them before a handler's target can start one`() async {
         let bench = Bench()
         let holder = bench.holder()
         let meddler = MeddlingTarget {
@@ -797,7 +797,7 @@ private struct Bench {
 
     // MARK: Idle
 
-    @Test func `who waits for an idle queue is told once, also when it comes to life again`() async {
+    @Test func `a waiter for an idle queue resumes once, even if the queue gets new work`() async {
         let bench = Bench()
         let executor = StepExecutor()
         bench.add("first")

@@ -90,7 +90,7 @@ import Testing
         #expect(values == Array(0..<10))
     }
 
-    @Test(.promises("R6")) func `R6: to resume a queue starts what waits, though nothing runs`() async {
+    @Test(.promises("R6")) func `R6: resuming a queue starts pending work if none runs`() async {
         let queue = COOperationQueue(runningLimit: 2)
         queue.suspend()
         let all = (0..<5).map { number in operation(on: queue) { number } }
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test(.promises("R10")) func `R10: the displaced one is told, and off the list, and never runs`() async {
+    @Test(.promises("R10")) func `R10: a displaced operation is notified, unlisted and never runs`() async {
         let queue = COOperationQueue(.aggressiveLIFO, runningLimit: 1, on: elsewhere)
         let began = Gate()
         let isOpen = Gate()

@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(.promises("G32"))
-    func `aggressive lifo keeps the newest, and displaces the oldest, which never run`() async throws {
+    func `aggressive lifo keeps the newest; the oldest are displaced and never run`() async throws {
         await forAll(Generator.zip(Generator.int(in: 0...5).optional, .int(in: 1...12)), cases: scaled(80)) {
             pendingLimit, count in
             let (queue, first) = await occupied(.aggressiveLIFO, pendingLimit: pendingLimit)
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test(.promises("G32")) func `a full queue refuses add, and ends what the functions aim at it`()
+    @Test(.promises("G32")) func `a full queue refuses add, and ends operations aimed at it`()
         async throws
     {
         for order in [COOperationQueue.Order.fifo, .lifo] {
@@ -112,7 +112,7 @@ import Testing
     /// The same, deterministically: a handler target receives the handler of the first displaced operation before the
     /// second one is cancelled, and moves the second one at that moment.
     @Test(.promises("G32"))
-    func `what a handler's target does to a displaced operation does not put it back into a line`()
+    func `a handler's target cannot put a displaced operation back into a line`()
         async throws
     {
         final class Meddler: ExecutionTarget {
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test(.promises("G35"))
-    func `who waits for an idle queue hears when the last ones are displaced together`() async throws {
+    func `a waiter for an idle queue is woken by a displacement of all the rest`() async throws {
         let queue = COOperationQueue(.aggressiveLIFO, runningLimit: 1, pendingLimit: 3)
         queue.suspend()
         for _ in 0..<3 { operation(on: queue) {} }
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test(.promises("G32"))
-    func `children go before what is pending, in their order, and are never displaced`() async throws {
+    func `children precede pending operations, in order, and are never displaced`() async throws {
         let (queue, first) = await occupied(.aggressiveLIFO, pendingLimit: 2)
         let log = Log<String>()
         let group = transactionalOperation(on: queue) { group in
@@ -306,7 +306,7 @@ import Testing
     }
 
     @Test(.promises("G33"))
-    func `threads that suspend and resume a queue leave it in the state that it tells`() async throws {
+    func `threads suspend and resume a queue; it ends in the state it reports`() async throws {
         for _ in 0..<scaled(400) {
             let queue = COOperationQueue(runningLimit: 2)
             _ = await race(2) { index in
@@ -321,7 +321,7 @@ import Testing
         }
     }
 
-    @Test(.promises("G33")) func `a suspended queue starts nothing, and its target goes on for others`()
+    @Test(.promises("G33")) func `a suspended queue starts nothing; its target still serves others`()
         async throws
     {
         let lane = serialQueue()
@@ -369,7 +369,7 @@ import Testing
         }
     }
 
-    @Test(.promises("G34")) func `a composite waits beside the queue while its children are under way`()
+    @Test(.promises("G34")) func `a composite waits outside the queue while its children run`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1)
@@ -386,7 +386,7 @@ import Testing
 
     // MARK: G35
 
-    @Test(.promises("G35")) func `removeAllPending ends those that wait, once each, and no other`()
+    @Test(.promises("G35")) func `removeAllPending ends each waiting operation once, no other`()
         async throws
     {
         await forAll(.int(in: 0...8), cases: scaled(40)) { count in
@@ -458,7 +458,7 @@ import Testing
         #expect(queue.isSuspended && queue.operationCount == 0)
     }
 
-    @Test func `an operation in one queue is not another one's, and a child none's`() async throws {
+    @Test func `an operation has one queue at most, and a child none`() async throws {
         let (queue, first) = await occupied(.fifo)
         let other = COOperationQueue()
         let one = COOperation<Void> { $0.finish() }

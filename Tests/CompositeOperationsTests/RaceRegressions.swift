@@ -11,7 +11,7 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RaceRegressions {
     // MARK: R33
 
-    @Test(.promises("R33")) func `R33: threads start one leaf: one block, one answer of yes`() async {
+    @Test(.promises("R33")) func `R33: threads start one leaf: one block, one success`() async {
         for _ in 0..<scaled(200) {
             let runs = Count()
             let one = COOperation<Void> { attempt in
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test(.promises("R33")) func `R33: threads add one operation to queues and start it: one of them has it`()
+    @Test(.promises("R33")) func `R33: threads add one operation to queues and start it: one wins`()
         async
     {
         for _ in 0..<scaled(150) {
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test(.promises("R34")) func `R34: a child's finish against its parent's cancel: both tell the same`()
+    @Test(.promises("R34")) func `R34: a child's finish against its parent's cancel: both agree`()
         async
     {
         for _ in 0..<scaled(200) {
@@ -147,7 +147,7 @@ import Testing
     // MARK: R37
 
     @Test(.promises("R37"))
-    func `R37: calls from child to parent and from parent to child cross, and return`() async {
+    func `R37: concurrent child-to-parent and parent-to-child calls return`() async {
         for _ in 0..<scaled(60) {
             let tokens = Log<COOperation<Void>.Attempt>()
             let cascade = cascadeOperation { cascade in
@@ -267,7 +267,7 @@ import Testing
         #expect(Set(called.entries) == ["onCancel", "cancellation", "outcome"])
     }
 
-    @Test(.promises("R38")) func `R38: so do a completion, a predicate, a pause and a fallback`() async {
+    @Test(.promises("R38")) func `R38: completions, predicates, pauses and fallbacks may wait`() async {
         let called = Log<String>()
         let box = Locked<AnyOperation?>(nil)
         let resolver = COOperationResolver(
@@ -301,7 +301,7 @@ import Testing
         box.withLock { $0 = nil }
     }
 
-    @Test(.promises("R38")) func `R38: so does the release of what a block and its closures hold`() async {
+    @Test(.promises("R38")) func `R38: the release of block and closure captures may wait, too`() async {
         for ending in Ending.allCases {
             let box = Locked<AnyOperation?>(nil)
             let gone = Count()
@@ -326,7 +326,7 @@ import Testing
     }
 
     @Test(.promises("R38"))
-    func `R38: so do the replacement of a block, and the closures that a refused child takes with it`()
+    func `R38: the release of a replaced block, and of a refused child's closures, may wait too`()
         async
     {
         let box = Locked<AnyOperation?>(nil)
@@ -351,7 +351,7 @@ import Testing
         #expect(await one.outcome.isFinished)
     }
 
-    @Test(.promises("R38")) func `R38: so does a target, when it is given the turn of a step`() async throws {
+    @Test(.promises("R38")) func `R38: a target may wait too when given the turn of a step`() async throws {
         final class LookingTarget: ExecutionTarget {
             let operation = Locked<AnyOperation?>(nil)
             let looks = Count()
@@ -415,7 +415,7 @@ import Testing
     // MARK: R51
 
     @Test(.promises("R51"))
-    func `R51: a nested composite cancelled by itself and by its parent tells its handler once`() async {
+    func `R51: a nested composite cancelled by itself and its parent calls its handler once`() async {
         for _ in 0..<scaled(150) {
             let called = Log<String>()
             let isOpen = Count()

@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(.promises("G28"), arguments: [true, false])
-    func `resolve on a composite that executes takes its children along`(
+    func `resolve on an executing composite includes its children`(
         asks: Bool
     ) async throws {
         let began = Gate()
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(.promises("R23"))
-    func `a fallback runs once, also when a composite around it awakes what it was for`() async {
+    func `a fallback runs once, even if an outer composite awakes its operation`() async {
         let fallbacks = Count()
         let runs = Count()
         let resolver = COOperationResolver(maxAttempts: 1, fallback: { _ in fallbacks.add() })
@@ -211,7 +211,7 @@ import Testing
         #expect(await one.outcome.error as? TestError == TestError(number: 1))
     }
 
-    @Test func `whoever holds the handle may finish a leaf whose fallback runs`() async {
+    @Test func `the handle's holder may finish a leaf in its fallback`() async {
         let handle = Locked<COOperation<Int>?>(nil)
         let resolver = COOperationResolver(
             maxAttempts: 1, fallback: { _ in _ = handle.withLock { $0 }?.finish(5) })
@@ -337,7 +337,7 @@ import Testing
         #expect((1...3).contains(runs[0].value))
     }
 
-    @Test func `a limit of time holds in the attempt that a composite around it asks for, too`() async {
+    @Test func `a time limit also holds in an attempt requested by an outer composite`() async {
         let clock = ManualClock()
         let began = Count()
         let throwers = Count()
@@ -416,7 +416,7 @@ import Testing
     // MARK: Decisions
 
     @Test(.promises("G16"))
-    func `to cancel without a reason, where a decision is open, is to decide nothing: the cause stands`()
+    func `a cancel without a reason in an open decision decides nothing: the cause is kept`()
         async
     {
         let cascade = cascadeOperation { cascade in
@@ -456,7 +456,7 @@ import Testing
         #expect(cascade.isFinished)
     }
 
-    @Test func `holds that are released while others decide: one decision`() async {
+    @Test func `holds released while other threads decide: one decision`() async {
         for _ in 0..<scaled(200) {
             let holds = Locked<[DecisionHold]>([])
             let isDeciding = Gate()
@@ -540,7 +540,7 @@ import Testing
 
     // MARK: Limits of time
 
-    @Test func `the end of an attempt's time awakes a composite, and keeps what finished`() async {
+    @Test func `an attempt's timeout awakes a composite and keeps what finished`() async {
         let clock = ManualClock()
         let runs = [Count(), Count()]
         let options = OperationOptions(
@@ -556,7 +556,7 @@ import Testing
         #expect(await eventually { clock.sleepers == 0 })
     }
 
-    @Test func `the last attempt whose time is over ends the composite: timed out`() async {
+    @Test func `a timeout of the last attempt ends the composite: timed out`() async {
         let clock = ManualClock()
         let options = OperationOptions(
             resolver: COOperationResolver(maxAttempts: 2), attemptTimeout: .seconds(3), clock: clock)
@@ -571,7 +571,7 @@ import Testing
         #expect(group.attempt == 2)
     }
 
-    @Test(.promises("G10")) func `a finish that races the end of the time: one of both`() async {
+    @Test(.promises("G10")) func `a finish that races the timeout: exactly one wins`() async {
         for _ in 0..<scaled(200) {
             let clock = ManualClock()
             let token = Locked<COOperation<Int>.Attempt?>(nil)
@@ -647,7 +647,7 @@ import Testing
 
     // MARK: Depth, and what is released
 
-    @Test(.promises("G25")) func `awake reaches ten thousand composites in each other, on a small stack`()
+    @Test(.promises("G25")) func `awake reaches ten thousand nested composites on a small stack`()
         async
     {
         let depth = scaled(isThreadSanitized || isAddressSanitized ? 2_000 : 10_000)
@@ -670,7 +670,7 @@ import Testing
     }
 
     @Test(.promises("G25"))
-    func `ten thousand resolvers without an attempt left, in each other, on a small stack`() async {
+    func `ten thousand nested resolvers without an attempt left, on a small stack`() async {
         let depth = scaled(isThreadSanitized || isAddressSanitized ? 2_000 : 10_000)
         let leaf = Locked<COOperation<Void>.Attempt?>(nil)
         let began = Gate()
@@ -687,7 +687,7 @@ import Testing
     }
 
     @Test(.promises("G6"))
-    func `what users gave is released under no lock, though it looks at the operation`() async {
+    func `user objects that query the operation are released under no lock`() async {
         let cascade = Locked<COCascade<Void>?>(nil)
         let released = Count()
         let look: @Sendable () -> Void = {
@@ -718,7 +718,7 @@ import Testing
         cascade.withLock { $0 = nil }
     }
 
-    @Test(.promises("G21")) func `the task of an attempt that is over is not taken for that of the next one`()
+    @Test(.promises("G21")) func `the task of an old attempt is not mistaken for that of the next one`()
         async
     {
         let second = Gate()

@@ -36,7 +36,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
     }
 
     @Test(.promises("G28"))
-    func `awake of a transaction redoes each child that did not finish, and none that did`() async {
+    func `awake of a transaction redoes exactly the children that did not finish`() async {
         await forAll(failures, cases: scaled(60)) { failures in
             let finishes = Slots(count: failures.count)
             let runs = Slots(count: failures.count)
@@ -174,7 +174,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
     }
 
     @Test(.promises("G28"))
-    func `neither awake nor rerun begins before every block of the old attempt has left`() async throws {
+    func `neither awake nor rerun begins until every old block has returned`() async throws {
         for isAwake in [true, false] {
             let (begun, left) = (Mail<Void>(), Gate())
             let isOut = Count()
@@ -214,7 +214,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         }
     }
 
-    @Test(.promises("G28")) func `redo is refused where there is nothing to decide, and after the end`()
+    @Test(.promises("G28")) func `redo is refused if there is nothing to decide, and after the end`()
         async throws
     {
         let tokens = Mail<COOperation<Void>.Attempt>()
@@ -230,7 +230,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
         #expect(group.attempt == 1 && group.isFinished)
     }
 
-    @Test func `a decision can be held open, and made later by anybody`() async throws {
+    @Test func `a decision can be held open and made later by anyone`() async throws {
         let holds = Mail<DecisionHold?>()
         let runs = Count()
         let cascade = cascadeOperation { cascade in
@@ -414,7 +414,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
     }
 
     @Test(.promises("G29"))
-    func `a cause that is not worth another attempt ends it at once, with the fallback`() async throws {
+    func `a cause that merits no retry ends it at once, with the fallback`() async throws {
         for isFromHandler in [false, true] {
             let (runs, fallbacks) = (Count(), Count())
             let resolver = COOperationResolver(
@@ -491,7 +491,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
 
     // MARK: G30, G31
 
-    @Test(.promises("G31")) func `a pause is as long as it is, on its clock`() async throws {
+    @Test(.promises("G31")) func `a pause takes its time on its clock`() async throws {
         await forAll(.array(of: .int(in: 1...1_000), count: 1...4), cases: scaled(25)) { pauses in
             let clock = ManualClock()
             let tokens = Mail<COOperation<Void>.Attempt>()
@@ -637,7 +637,7 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
     }
 
     @Test(.promises("G31"))
-    func `a timeout ends an operation that pauses, and an attempt's timeout is told to its resolver`()
+    func `a timeout ends a pausing operation; an attempt's timeout is passed to its resolver`()
         async throws
     {
         let clock = ManualClock()

@@ -105,7 +105,7 @@ import Testing
     // MARK: R32
 
     @Test(.promises("R32"), arguments: [false, true])
-    func `R32: a block that throws fails its composite, and what it had started is cancelled`(
+    func `R32: a block that throws fails its composite, and started children are cancelled`(
         isCascade: Bool
     ) async {
         let children = Log<COOperation<Void>>()
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test(.promises("R32"), arguments: [false, true])
-    func `R32: a block that throws may be run again, but not gone on with`(isCascade: Bool) async {
+    func `R32: a block that throws may be rerun, but not continued`(isCascade: Bool) async {
         let runs = Count()
         let answers = Log<Bool>()
         let causes = Log<Cause>()
@@ -208,7 +208,7 @@ import Testing
     }
 
     @Test(.promises("R46"))
-    func `R46: children that many threads register have places of their own, in the order of the list`()
+    func `R46: children registered by many threads have distinct places, in the order of the list`()
         async
     {
         let places = Log<[OperationID]>()
@@ -251,7 +251,7 @@ import Testing
     }
 
     @Test(.promises("G26"))
-    func `gates of children that are moved while they are opened and closed are counted right`() async {
+    func `children moved while their gates open and close have correct gate counts`() async {
         for _ in 0..<scaled(150) {
             let child = COOperation<Void> { $0.finish() }
             let scopes = Log<TransactionScope>()
@@ -281,7 +281,7 @@ import Testing
         }
     }
 
-    @Test func `two composites that are given the same operation at once: one has it`() async {
+    @Test func `two composites add the same operation at once: one gets it`() async {
         for _ in 0..<scaled(150) {
             let child = COOperation<Void> { $0.finish() }
             let scopes = Log<TransactionScope>()

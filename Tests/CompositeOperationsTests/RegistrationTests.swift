@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test(.promises("G23"))
-    func `a ready-made child has one owner: of an add and a start that race, one is accepted`()
+    func `a ready-made child has one owner: if add and start race, one is accepted`()
         async throws
     {
         for _ in 0..<scaled(300) {
@@ -194,7 +194,7 @@ import Testing
     }
 
     @Test(.promises("G23"))
-    func `a ready-made child that is cancelled while it is added does not stop its composite for ever`()
+    func `a ready-made child cancelled while it is added does not block its composite for ever`()
         async throws
     {
         for _ in 0..<scaled(400) {
@@ -267,7 +267,7 @@ import Testing
         _ = await group.outcome
     }
 
-    @Test(.promises("G23")) func `ready-made children are ready, and nobody else's`() async throws {
+    @Test(.promises("G23")) func `ready-made children are ready and unowned`() async throws {
         let scopes = Mail<TransactionScope>()
         let group = transactionalOperation { scope in
             scope.operation { _ in }
@@ -287,7 +287,7 @@ import Testing
         _ = await begun.outcome
     }
 
-    @Test(.promises("G23")) func `a composite takes in nobody who has nothing to run`() async throws {
+    @Test(.promises("G23")) func `a composite refuses a child without a block`() async throws {
         let made = COCascade<Void> { $0.operation {} }
         try await made.run()
         // The last one is a copy of a composite that has released its block.
@@ -302,7 +302,7 @@ import Testing
     }
 
     @Test(.promises("G12"))
-    func `a scope says that there is no use in going on when the composite has failed`() async {
+    func `a scope reports as cancelled when the composite has failed`() async {
         for isCancelled in [false, true] {
             let group = transactionalOperation(on: elsewhere) { group in
                 group.operation { attempt in
@@ -314,7 +314,7 @@ import Testing
         }
     }
 
-    @Test(.promises("G23")) func `a step that asks for the value of none of the earlier ones is refused`()
+    @Test(.promises("G23")) func `a step that takes the value of no earlier step is refused`()
         async throws
     {
         let foreign = operation { 1 }
@@ -330,7 +330,7 @@ import Testing
     // MARK: G24
 
     @Test(.promises("G24"))
-    func `a registration block that throws fails the composite; what it had started is awaited`()
+    func `a registration block that throws fails the composite; started children are awaited`()
         async throws
     {
         let (begun, left) = (Mail<Void>(), Gate())

@@ -40,8 +40,7 @@ private struct WeakChild {
 }
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ReleaseCornerTests {
-    @Test func `after the end an operation has given up its resolver, and the default queue in force`() async
-    {
+    @Test func `an ended operation has released its resolver and its default queue`() async {
         let released = Count()
         weak var gone: HeldTarget?
         func make() -> COOperation<Void> {
@@ -70,7 +69,7 @@ private struct WeakChild {
         withExtendedLifetime(cascade) {}
     }
 
-    @Test func `a queue does not know of what was not started, though its gate has moved`() async {
+    @Test func `a queue does not list an unstarted operation, even if its gate moved`() async {
         let queue = COOperationQueue(runningLimit: 1)
         weak var gone: COOperation<Void>?
         func prepare() {
@@ -94,7 +93,7 @@ private struct WeakChild {
         await queue.idle()
     }
 
-    @Test func `a composite that a rerun drops is told of its end, though nobody holds it`() async {
+    @Test func `a composite dropped by a rerun is told of its end even if unreferenced`() async {
         let (begun, left) = (Mail<Void>(), Gate())
         let (told, epochs) = (Log<Bool>(), Count())
         let tokens = Mail<COOperation<Void>.Attempt>()
@@ -136,7 +135,7 @@ private struct WeakChild {
         watch.watch(nil)
     }
 
-    @Test func `what a block threw is released under no lock when another attempt begins`() async {
+    @Test func `a block's error is released under no lock when another attempt begins`() async {
         let watch = Watch()
         let one = COCascade<Void>()
         watch.watch(one)
@@ -149,7 +148,7 @@ private struct WeakChild {
         watch.watch(nil)
     }
 
-    @Test(.promises("G37")) func `what a leaf was asked about goes with its end`() async {
+    @Test(.promises("G37")) func `a leaf's retry cause is released at its end`() async {
         let watch = Watch()
         let clock = ManualClock()
         let one = COOperation<Int>(
@@ -168,7 +167,7 @@ private struct WeakChild {
         watch.watch(nil)
     }
 
-    @Test func `what a token was given, and what was not called, is released under no lock`() async {
+    @Test func `a token's handlers and uncalled closures are released under no lock`() async {
         let watch = Watch()
         let one = COOperation<Void>()
         watch.watch(one)
@@ -193,7 +192,7 @@ private struct WeakChild {
         watch.watch(nil)
     }
 
-    @Test func `what an attempt of a leaf threw is released under no lock when the next one begins`() async {
+    @Test func `a leaf attempt's error is released under no lock when the next one begins`() async {
         let watch = Watch()
         let one = COOperation<Void>(options: OperationOptions(resolver: COOperationResolver(maxAttempts: 2)))
         watch.watch(one)

@@ -94,7 +94,7 @@ import Testing
         #expect(await eventually { released.value == 2 })
     }
 
-    @Test(.promises("R49")) func `R49: without any handle, a tree that ends leaves nothing, whoever ends it`()
+    @Test(.promises("R49")) func `R49: without any handle, a tree leaves nothing, whatever ends it`()
         async
     {
         for ending in Ending.allCases {
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(.promises("R49"))
-    func `R49: an operation that is dropped before its start goes at once, with what it was given`() {
+    func `R49: an operation dropped before its start is freed at once, with its captures`() {
         let released = Count()
         do {
             let token = Token(released)

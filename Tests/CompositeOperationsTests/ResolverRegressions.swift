@@ -41,7 +41,7 @@ import Testing
         #expect(one.numberOfRuns == 3)
     }
 
-    @Test func `a closure that trails alone is a resolver's fallback, with or without retryIf`() async {
+    @Test func `a lone trailing closure is a resolver's fallback, with or without retryIf`() async {
         let told = Log<String>()
         let resolvers = [
             COOperationResolver(maxAttempts: 3) { _ in told.add("fallback") },
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test(.promises("R24")) func `R24: a cancel ends a retry loop, which has no end of its own`() async {
+    @Test(.promises("R24")) func `R24: a cancel ends an otherwise endless retry loop`() async {
         let resolver = COOperationResolver(maxAttempts: .max)
         let runs = Count()
         let one = operation(options: OperationOptions(resolver: resolver)) { () throws -> Void in
@@ -139,7 +139,7 @@ import Testing
         #expect(runs.value == count)
     }
 
-    @Test(.promises("R25")) func `R25: nothing that is over is done again`() async {
+    @Test(.promises("R25")) func `R25: an ended operation is not redone`() async {
         let runs = Count()
         let resolver = COOperationResolver()
         for end in ["finish", "cancel", "fail"] {

@@ -13,7 +13,7 @@ import Testing
     // MARK: What sync, async and composite mean here
 
     @Test
-    func `sync: waits in its original thread until something in its block finishes it, after any switches`()
+    func `sync: waits on its original thread until its block finishes it, after any thread switches`()
         async
     {
         let log = Log<String>()
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test
-    func `transactional: whatever the order of its ends, it completes at the last one, then is finished`()
+    func `transactional: children end in any order; it completes at the last end, then is finished`()
         async throws
     {
         let orders = Generator<[Int]>.array(of: .int(in: 0...99), count: 3...3)
@@ -168,7 +168,7 @@ import Testing
         #expect(one.isFinished)
     }
 
-    @Test func `COSyncOperation: the flow stops at syncOperation until so is finished`() async {
+    @Test func `COSyncOperation: the flow stops at syncOperation until it finishes`() async {
         let log = Log<String>()
         await aside {
             syncOperation { so in
@@ -429,7 +429,7 @@ import Testing
 
     // MARK: Finish rules
 
-    @Test func `a leaf has to be finished: to return ends nothing`() async throws {
+    @Test func `a leaf must be finished: returning ends nothing`() async throws {
         let one = operation { _ in }
         #expect(await eventually { one.hasLeftOpen })
         #expect(one.state == .executing)
@@ -437,7 +437,7 @@ import Testing
         try await one.value
     }
 
-    @Test func `composites finish themselves when all their suboperations are done, and not before`()
+    @Test func `composites finish themselves only after all their suboperations are done`()
         async throws
     {
         let tokens = Log<COOperation<Void>.Attempt>()
@@ -573,7 +573,7 @@ import Testing
         #expect(transaction.attempt == 3)
     }
 
-    @Test func `in the cancellation handler: rerun after a while, and not before`() async throws {
+    @Test func `in the cancellation handler: rerun only after a delay`() async throws {
         let clock = ManualClock()
         let runs = Count()
         let transaction = transactionalOperation(options: OperationOptions(clock: clock)) { transaction in

@@ -12,7 +12,7 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SinkTests {
     /// Each report wrapped the listener once more, until a stack was too small for all the wrappers.
-    @Test func `a listener may be told a hundred thousand times, on a small stack`() async {
+    @Test func `a listener may be notified 100,000 times on a small stack`() async {
         await #expect(processExitsWith: .success) {
             let count = Locked(0)
             Diagnostics.onReport { _ in count.withLock { $0 += 1 } }
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `the sink is told of refusals, and of failures that nobody looks at`() async {
+    @Test func `the sink is notified of refusals and of unobserved failures`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<Diagnostic>()
             Diagnostics.onReport { told.add($0) }
@@ -41,7 +41,7 @@ import Testing
             failing = nil  // a caller could have checked the outcome until now
             try #require(await eventually { told.entries.count == 3 })
             try #require(told.entries[2].operation == id && told.entries[2].attempt == 1)
-            try #require(told.entries[2].message == "failed, and nobody looked: \(TestError())")
+            try #require(told.entries[2].message == "failed, and its error was never read: \(TestError())")
             let looked = COOperation<Void> { _ in throw TestError() }
             looked.onOutcome { _ in }
             looked.start()
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `the sink is told why a queue does not take an operation`() async {
+    @Test func `the sink is told why a queue refuses an operation`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<String>()
             Diagnostics.onReport { told.add($0.message) }
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `the sink is told why a composite does not take in what was made before`() async {
+    @Test func `the sink is told why a composite refuses a ready-made child`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<String>()
             Diagnostics.onReport { told.add($0.message) }
@@ -89,8 +89,7 @@ import Testing
         }
     }
 
-    @Test func `the sink is told of what is done and should not be, in other words than of a refusal`() async
-    {
+    @Test func `the sink is told of misuse that is allowed, in other words than of a refusal`() async {
         await #expect(processExitsWith: .success) {
             func wait() -> Bool { COSyncOperation<Void> { $0.finish() }.start() }
             let told = Log<Diagnostic>()
@@ -100,7 +99,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Look.allCases) func `a failure that somebody looks at is not told`(look: Look) async {
+    @Test(arguments: Look.allCases) func `an observed failure is not reported`(look: Look) async {
         await #expect(processExitsWith: .success) { [look] in
             let told = Log<Diagnostic>()
             Diagnostics.onReport { told.add($0) }
@@ -151,7 +150,7 @@ import Testing
         case isFailedBeforeItsEnd, transitionsBefore
     }
 
-    @Test func `the causes of an end, and the fallback of a resolver, tell of a failure, too`() async {
+    @Test func `reading causes, or a resolver's fallback, counts as observing a failure`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<Diagnostic>()
             Diagnostics.onReport { told.add($0) }
@@ -175,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func `an operation may be let go under a lock that the text of its error takes`() async {
+    @Test func `an operation may be released under a lock that its error's text takes`() async {
         await #expect(processExitsWith: .success) {
             struct Locking: Error, CustomStringConvertible {
                 let lock = Locked(0)
@@ -188,11 +187,11 @@ import Testing
             try #require(await eventually { failing?.isEnded == true })
             error.lock.withLock { _ in failing = nil }
             try #require(await eventually { !told.entries.isEmpty })
-            try #require(told.entries[0].message == "failed, and nobody looked: locked 0")
+            try #require(told.entries[0].message == "failed, and its error was never read: locked 0")
         }
     }
 
-    @Test func `an operation whose block has returned, and which nobody finishes, is told after 5 s`() async {
+    @Test func `an operation whose block returned without finishing it is reported after 5 s`() async {
         await #expect(processExitsWith: .success) {
             let lines = try LinesOfStandardError()
             Diagnostics.writeToStandardError()
@@ -216,11 +215,11 @@ import Testing
             try #require(ContinuousClock.now - began >= .seconds(5))
             try #require(
                 line == "CompositeOperations: operation \(forgotten.id), attempt 1, executing: "
-                    + "its block returned 5 s ago, and nobody has finished it yet")
+                    + "its block returned 5 s ago, and finish() has not been called yet")
         }
     }
 
-    @Test func `without a listener, a debug build writes a line for each, until it is told not to`() async {
+    @Test func `without a listener, a debug build prints a line for each until disabled`() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             let one = COOperation<Void>()
             one.start()
@@ -246,7 +245,7 @@ import Testing
         #endif
     }
 
-    @Test func `a listener that stops gives way to the one before it`() async {
+    @Test func `a listener that stops restores its predecessor`() async {
         await #expect(processExitsWith: .success) {
             let told = Log<String>()
             Diagnostics.onReport { told.add("program: \($0.message)") }

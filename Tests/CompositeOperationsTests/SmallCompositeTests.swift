@@ -26,7 +26,7 @@ private final class Looking: Sendable {
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SmallCompositeTests {
     // MARK: The completion
 
-    @Test func `handlers that come while the completion is called, or on its way, follow it`() async {
+    @Test func `handlers added while the completion is called, or pending, follow it`() async {
         for isCascade in [false, true] {
             let log = Log<String>()
             let (isOut, mayReturn) = (Mail<Void>(), Gate())
@@ -76,7 +76,7 @@ private final class Looking: Sendable {
         }
     }
 
-    @Test func `a copy that is made while the completion is out has none, unless blocks are kept`() async {
+    @Test func `a copy made while the completion runs has none, unless blocks are kept`() async {
         for keepsBlock in [false, true] {
             let completions = Count()
             let (isOut, mayReturn) = (Mail<Void>(), Gate())
@@ -160,7 +160,7 @@ private final class Looking: Sendable {
         for (number, step) in all.enumerated() { #expect(try await step.value == number) }
     }
 
-    @Test func `what is asked of plain steps that are over, while a later one waits, is answered`()
+    @Test func `queries on plain steps that are over are answered while a later one waits`()
         async throws
     {
         let steps = Mail<[Child<Int>]>()
@@ -193,7 +193,7 @@ private final class Looking: Sendable {
     private enum Look: CaseIterable, Sendable { case children, tree, child }
 
     @Test(arguments: Look.allCases, [false, true])
-    private func `who looks between an awake and its going on takes nothing away`(
+    private func `a query between an awake and its resumption loses nothing`(
         look: Look, isCascade: Bool
     ) async {
         for _ in 0..<scaled(20) {  // in most rounds, the plain children are already known to have ended
@@ -235,7 +235,7 @@ private final class Looking: Sendable {
         }
     }
 
-    @Test func `who looks during the pause before a nested group is awake takes nothing away`() async {
+    @Test func `a query in the pause before a nested group's awake loses nothing`() async {
         let tries = Count()
         let first = Mail<Child<Int>>()
         let mayEnd = Gate()
@@ -266,7 +266,7 @@ private final class Looking: Sendable {
         #expect(tries.value == 2)
     }
 
-    @Test func `handles of a run that was dropped keep what they had`() async throws {
+    @Test func `handles of a dropped run keep their results`() async throws {
         let former = Mail<[Child<Int>]>()
         let tries = Count()
         let cascade = cascadeOperation { cascade in
@@ -288,7 +288,7 @@ private final class Looking: Sendable {
 
     // MARK: Many at once
 
-    @Test func `one that runs between others which a cancel settles keeps its queue until it has returned`()
+    @Test func `a child that runs while a cancel settles its siblings keeps its queue until it returns`()
         async
     {
         let queue = COOperationQueue(runningLimit: 1)
@@ -317,7 +317,7 @@ private final class Looking: Sendable {
         #expect(await operation(on: queue) {}.outcome.isFinished)
     }
 
-    @Test func `of a cancelled group each block is released once, wherever the gaps are`() async {
+    @Test func `in a cancelled group each block is released once, whatever the gaps`() async {
         await forAll(Generator<[Bool]>.array(of: .bool, count: 1...40), cases: scaled(60)) { finishes in
             let released = Count()
             let children = Locked<[AnyOperation]>([])

@@ -34,7 +34,7 @@ import Testing
     ]
 
     @Test(.promises("R44"), arguments: targets.indices)
-    func `R44: a step begins when the one before has left the thread`(index: Int) async throws {
+    func `R44: a step begins when its predecessor left the thread`(index: Int) async throws {
         let target = Self.targets[index]()
         let depths = Depths()
         let cascade = cascadeOperation(on: target) { cascade in

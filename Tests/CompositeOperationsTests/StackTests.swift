@@ -51,7 +51,7 @@ private let steps = isSlow ? million / 20 : million
         }
     }
 
-    @Test(.promises("G25")) func `many steps, each of which is registered by the one before`() async throws {
+    @Test(.promises("G25")) func `many steps, each registered by its predecessor`() async throws {
         try await withSmallTarget { _ in
             let count = Count()
             @Sendable func step(_ scope: CascadeScope, _ left: Int) {
@@ -234,7 +234,7 @@ private let steps = isSlow ? million / 20 : million
         return all
     }
 
-    @Test(.promises("G25")) func `a long chain of dependents that nobody starts is held by nobody`()
+    @Test(.promises("G25")) func `a long chain of unstarted dependents is released`()
         async throws
     {
         let first = Locked<COOperation<Void>?>(nil)

@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(.promises("G21"))
-    func `a handler that an old token was given does not hear of the new attempt's cancel`()
+    func `an old token's handler is not notified of the new attempt's cancel`()
         async throws
     {
         let tokens = Mail<COOperation<Int>.Attempt>()
@@ -59,7 +59,7 @@ import Testing
         #expect(heard.entries.isEmpty)
     }
 
-    @Test(.promises("G21")) func `what an old block throws or returns late is not the new attempt's end`()
+    @Test(.promises("G21")) func `a late throw or return of an old block does not end the new attempt`()
         async throws
     {
         for isThrowing in [false, true] {
@@ -157,7 +157,7 @@ import Testing
 
     // MARK: G22
 
-    @Test(.promises("G22")) func `of racing ends one is accepted, and what it says is the outcome`()
+    @Test(.promises("G22")) func `of racing ends one is accepted, and it gives the outcome`()
         async throws
     {
         let ends = Generator.array(of: .int(in: 0...4), count: 2...4)
@@ -210,7 +210,7 @@ import Testing
 
     /// Tokens of all attempts so far, in the hands of several threads at once.
     @Test(.promises("G22"))
-    func `with tokens of many attempts in many hands, one end is accepted: that of the last attempt`()
+    func `with tokens of many attempts shared by threads, only the last attempt's end is accepted`()
         async
     {
         let plan = Generator.array(of: .array(of: .int(in: 0...9), count: 1...12), count: 3...3)

@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func `a turn that is late, and the one of the next attempt, start one block`() async throws {
+    @Test func `a late turn and the turn of the next attempt start one block`() async throws {
         let (mailbox, runs) = (Mailbox(), Count())
         let (waiting, leaf) = (Locked<COOperation<Void>?>(nil), Locked<COOperation<Void>.Attempt?>(nil))
         let lane = try SerialLane()
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    @Test func `one that is started and added to a queue at once runs once`() async {
+    @Test func `an operation started and queued at once runs once`() async {
         for _ in 0..<scaled(100) {
             let (runs, queue) = (Count(), COOperationQueue(runningLimit: 2))
             let operation = COOperation<Void> { attempt in
@@ -220,7 +220,7 @@ import Testing
         }
     }
 
-    @Test func `one that is started and becomes a child at once runs once`() async {
+    @Test func `an operation started and adopted at once runs once`() async {
         for _ in 0..<scaled(100) {
             let (runs, scopes) = (Count(), Locked<TransactionScope?>(nil))
             let hold = Locked<COOperation<Void>.Attempt?>(nil)

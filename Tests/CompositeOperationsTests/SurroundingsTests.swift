@@ -28,7 +28,7 @@ private final class Asking: ExecutionTarget {
     private static func targets() -> [(any ExecutionTarget)?] { [nil, elsewhere, serialQueue()] }
 
     @Test(.promises("R42"))
-    func `made outside and started inside of its queue, a sync operation runs within the slot`()
+    func `a sync operation made outside its queue and started inside it runs within the slot`()
         async throws
     {
         for target in Self.targets() {
@@ -46,7 +46,7 @@ private final class Asking: ExecutionTarget {
     }
 
     @Test(.promises("R42"))
-    func `sync operations in each other run within the slot, also through another queue`() async throws {
+    func `nested sync operations run within the slot, also through another queue`() async throws {
         for target in Self.targets() {
             for isThroughAnother in [false, true] {
                 let queue = COOperationQueue(runningLimit: 1, on: target)
@@ -99,7 +99,7 @@ private final class Asking: ExecutionTarget {
     }
 
     @Test(.promises("G33"))
-    func `made inside and started elsewhere, it takes a slot of its own, and so does a copy`()
+    func `a sync operation started outside its queue takes its own slot, as does a copy`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1)
@@ -129,7 +129,7 @@ private final class Asking: ExecutionTarget {
         #expect(running.entries == [[sync.id], [around.id], [copy.id], [again.id]])
     }
 
-    @Test(.promises("R42")) func `added to the queue whose slot the caller holds, it runs within that slot`()
+    @Test(.promises("R42")) func `added to a queue whose slot the caller holds, it runs in that slot`()
         async throws
     {
         // No operation may wait in this queue, so the sync operation would be refused if it needed a slot.
@@ -147,7 +147,7 @@ private final class Asking: ExecutionTarget {
         #expect(running.entries == [1])
     }
 
-    @Test func `a queue that looks late at one that runs within a slot leaves it alone`() async throws {
+    @Test func `a late queue check leaves an operation inside a caller's slot alone`() async throws {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
         // Many, so that the thread that lists them keeps other threads from checking for a while.
         let pending = (0..<1000).map { _ in operation(on: queue) {} }
@@ -173,7 +173,7 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    @Test(.promises("G33")) func `who is dispatched by a block does not hold its slot`() async throws {
+    @Test(.promises("G33")) func `an operation dispatched by a block lacks its slot`() async throws {
         let targets: [@Sendable () -> any ExecutionTarget] = [
             { ExecutorTarget(serialQueue() as any SerialExecutor) }, { ExecutorTarget(Scheduler.shared) },
             { ExecutorTarget(Somebody()) }, { elsewhere }, { Scheduler.shared },
@@ -206,7 +206,7 @@ private final class Asking: ExecutionTarget {
     private actor Somebody {}
     @TaskLocal private static var mark = 0
 
-    @Test func `what runs on a target knows nothing of who submits it`() async throws {
+    @Test func `work on a target inherits nothing from its submitter`() async throws {
         let targets: [any ExecutionTarget] = [
             ExecutorTarget(serialQueue() as any SerialExecutor), ExecutorTarget(Scheduler.shared),
             ExecutorTarget(Somebody()), elsewhere, Scheduler.shared,
@@ -221,7 +221,7 @@ private final class Asking: ExecutionTarget {
     // MARK: The stack of one that waits
 
     @Test(.promises("G7"))
-    func `what a worker runs while it waits does not know the default queue of the one that waits`()
+    func `work run by a waiting worker does not see the default queue of the waiting block`()
         async throws
     {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1))
@@ -262,7 +262,7 @@ private final class Asking: ExecutionTarget {
         #expect(seen.entries == Array(repeating: true, count: 7))
     }
 
-    @Test func `a block that a target runs at once does not know the default queue of whoever submits it`() {
+    @Test func `a block run inline by its target does not see the submitter's default queue`() {
         final class Inline: ExecutionTarget {
             var isCurrent: Bool { false }
             func submit(_ work: ExecutionWork) { work.run() }
@@ -292,7 +292,7 @@ private final class Asking: ExecutionTarget {
         #expect(seen.entries == Array(repeating: true, count: 5))
     }
 
-    @Test(.promises("R42")) func `who runs on the stack of one that waits, and asks for its slot, has it`()
+    @Test(.promises("R42")) func `an operation run on a waiter's stack may use the waiter's slot`()
         async throws
     {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
@@ -315,7 +315,7 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    @Test func `so has a child that runs there, also within a slot of its own, whatever options there are`()
+    @Test func `a child on a waiter's stack has the waiter's slot too, whatever its own slot or options`()
         async throws
     {
         let all = [OperationOptions.standard, OperationOptions(name: "one with extras")]
@@ -348,7 +348,7 @@ private final class Asking: ExecutionTarget {
         }
     }
 
-    @Test(.promises("R42")) func `so has who is called from there on another one's stack`() async throws {
+    @Test(.promises("R42")) func `a sync call to another stack keeps a waiter's slot`() async throws {
         let two = try Scheduler(Scheduler.Configuration(workers: 2, spareWorkers: 0))
         let queue = COOperationQueue(runningLimit: 1, on: two)
         let (ran, isHeld, gate) = (Count(), Gate(), Gate())
@@ -377,7 +377,7 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    @Test(.promises("G33")) func `a task that is made on the stack of one that waits does not hold its slot`()
+    @Test(.promises("G33")) func `a task created on a waiter's stack does not hold the waiter's slot`()
         async throws
     {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
@@ -408,7 +408,7 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    @Test func `a task of a block that has a slot has it, as long as that is held`() async {
+    @Test func `a task created by a block shares its slot while it is held`() async {
         for options in [OperationOptions.standard, OperationOptions(name: "one with extras")] {
             let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
             let (ran, begun) = (Count(), Mail<Void>())
@@ -432,7 +432,7 @@ private final class Asking: ExecutionTarget {
     }
 
     @Test(.promises("G15"))
-    func `a task of a sync operation's block has the slots of those who wait for that`() async throws {
+    func `a task of a sync operation's block has the slots of its waiting callers`() async throws {
         for isThroughAnother in [nil, false, true] as [Bool?] {
             let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
             let other = COOperationQueue(runningLimit: 1, on: elsewhere)
@@ -461,7 +461,7 @@ private final class Asking: ExecutionTarget {
     }
 
     @Test(.promises("G15"), .enabled(if: !isSanitized))
-    func `sync operations in each other hold each slot once`() async {
+    func `nested sync operations hold each slot once`() async {
         await #expect(processExitsWith: .success) {
             @Sendable func nest(_ depth: Int) {
                 if depth == 0 { return }
@@ -483,7 +483,7 @@ private final class Asking: ExecutionTarget {
         }
     }
 
-    @Test func `a slot of an outer block is not held when that has returned`() async throws {
+    @Test func `a slot of an outer block is not held once it returned`() async throws {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1))
         let queue = COOperationQueue(runningLimit: 1, on: alone)
         // The block returns, and the operation keeps its slot. Other operations on the same thread are no part of it.
@@ -504,7 +504,7 @@ private final class Asking: ExecutionTarget {
     }
 
     @Test(.promises("G37"))
-    func `the slots of callers are given up with the end, also where the block is kept`() async {
+    func `the callers' slots are released at the end, even if the block is kept`() async {
         weak var queue: COOperationQueue?
         let lent = COSyncOperation<Void>(on: elsewhere, options: OperationOptions(keepsBlock: true)) {
             $0.finish()
@@ -519,7 +519,7 @@ private final class Asking: ExecutionTarget {
         #expect(lent.isFinished)
     }
 
-    @Test(.promises("G33")) func `a slot that was given back is not held any more`() async throws {
+    @Test(.promises("G33")) func `a released slot is no longer held`() async throws {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
         let (goesOn, syncs) = (Gate(), Mail<COSyncOperation<Void>>())
         let running = Log<Bool>()
@@ -549,8 +549,7 @@ private final class Asking: ExecutionTarget {
 
     // MARK: Targets
 
-    @Test(.promises("G15")) func `a thread does not wait for a slot whose holders wait for it`() async throws
-    {
+    @Test(.promises("G15")) func `a thread does not wait for a slot whose holders need it`() async throws {
         for limit in [1, 2] {
             for isOnStack in [false, true] {
                 let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
@@ -576,7 +575,7 @@ private final class Asking: ExecutionTarget {
         }
     }
 
-    @Test(.promises("G15")) func `a thread waits for a slot that can come back without it`() async throws {
+    @Test(.promises("G15")) func `a thread waits for a slot that others can release`() async throws {
         let lane = try SerialLane()
         let queue = COOperationQueue(runningLimit: 1, on: lane)
         let holder = operation(on: queue) { _ in }
@@ -614,7 +613,7 @@ private final class Asking: ExecutionTarget {
     }
 
     @Test(.promises("G15"))
-    func `a task of a sync operation's block does not have its caller's slot when that goes on`()
+    func `a sync operation's task loses its caller's slot once the caller continues`()
         async throws
     {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
@@ -641,7 +640,7 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    @Test(.promises("G15")) func `a lane that waits below on the stack is no reason to wait for ever`()
+    @Test(.promises("G15")) func `a lane waiting further down the stack causes no deadlock`()
         async throws
     {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1, spareWorkers: 0))
@@ -678,8 +677,7 @@ private final class Asking: ExecutionTarget {
     }
 
     @Test(arguments: [false, true])
-    func `the target of what ended while it waited is released at once, and under no lock`(isSync: Bool) async
-    {
+    func `an operation ended while it waits releases its target at once, under no lock`(isSync: Bool) async {
         let (queue, asked) = (COOperationQueue(runningLimit: 1), Count())
         let tokens = Mail<COOperation<Void>.Attempt>()
         let holder = operation(on: queue) { tokens.send($0) }
@@ -709,7 +707,7 @@ private final class Asking: ExecutionTarget {
         await queue.idle()
     }
 
-    @Test func `a queue that goes with its last block is none of the slots on the stack any more`()
+    @Test func `a queue released with its last block leaves no slot on the stack`()
         async throws
     {
         /// Runs a sync operation when it is released.

@@ -7,7 +7,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SuspendRegressions {
-    @Test(.promises("R12")) func `R12: a cascade waits for a step that is suspended on its own`() async {
+    @Test(.promises("R12")) func `R12: a cascade waits for an individually suspended step`() async {
         let ran = Log<Int>()
         let first = Gate()
         let second = Locked<COOperation<Void>?>(nil)
@@ -30,8 +30,7 @@ import Testing
         #expect(ran.entries == [1, 2, 3])
     }
 
-    @Test(.promises("R13")) func `R13: a child that is suspended, then resumed, on its own runs, once`() async
-    {
+    @Test(.promises("R13")) func `R13: a child individually suspended, then resumed, runs once`() async {
         let lane = HeldTarget()
         let ran = Count()
         let child = Locked<COOperation<Void>?>(nil)
@@ -104,7 +103,7 @@ import Testing
         #expect(await eventually { completions.value == 1 })
     }
 
-    @Test(.promises("R16")) func `R16: to resume leaves a block alone that is out`() async {
+    @Test(.promises("R16")) func `R16: resume does not disturb a running block`() async {
         let runs = Count()
         let began = Gate()
         let isOpen = Gate()
@@ -128,7 +127,7 @@ import Testing
         #expect(child.numberOfRuns == 1 && child.attempt == 1)
     }
 
-    @Test(.promises("R17")) func `R17: awake on a composite that nothing is wrong with is refused`() async {
+    @Test(.promises("R17")) func `R17: awake on a composite without a failure is refused`() async {
         let runs = Count()
         let began = Gate()
         let isOpen = Gate()
@@ -153,7 +152,7 @@ import Testing
         #expect(runs.value == 2)
     }
 
-    @Test(.promises("R18")) func `R18: suspended and resumed many times, each transition is told once`() async
+    @Test(.promises("R18")) func `R18: suspended and resumed many times, each transition is seen once`() async
     {
         let began = Gate()
         let token = Locked<COOperation<Void>.Attempt?>(nil)
@@ -182,7 +181,7 @@ import Testing
     }
 
     @Test(.promises("R19"))
-    func `R19: a suspended child that never began is cancelled quietly by what is around it`() async {
+    func `R19: a suspended child that never began is cancelled quietly by its parent`() async {
         let began = Gate()
         let ran = Count()
         let told = Log<String>()

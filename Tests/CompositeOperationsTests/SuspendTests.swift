@@ -32,7 +32,7 @@ import Testing
         #expect(!one.suspend() && !one.resume())
     }
 
-    @Test(.promises("G26")) func `what is suspended and resumed while its turn is on its way begins once`()
+    @Test(.promises("G26")) func `an operation suspended and resumed with a turn pending begins once`()
         async throws
     {
         for _ in 0..<scaled(300) {
@@ -119,7 +119,7 @@ import Testing
         try await cascade.value
     }
 
-    @Test(.promises("G26")) func `a block begins when each of the gates above it is open`() async throws {
+    @Test(.promises("G26")) func `a block begins once each gate above it is open`() async throws {
         let gates = Generator.array(of: .int(in: 0...2), count: 1...20)
         await forAll(gates, cases: scaled(60)) { toggles in
             let inner = COOperation<Void> { $0.finish() }
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test(.promises("G26"))
-    func `threads that toggle gates anywhere in a tree lose no start and double none`() async throws {
+    func `threads that toggle gates in a tree neither lose nor repeat a start`() async throws {
         await forAll(Generator.array(of: .int(in: 0...6), count: 3...40), cases: scaled(60)) { toggles in
             let runs = Slots(count: 6)
             let built = Mail<Void>()
@@ -216,7 +216,7 @@ import Testing
         try await group.value
     }
 
-    @Test(.promises("G26")) func `a pause that ends behind the gate is followed when the gate opens`()
+    @Test(.promises("G26")) func `after a pause ends behind a gate, work resumes when it opens`()
         async throws
     {
         let clock = ManualClock()
@@ -239,7 +239,7 @@ import Testing
         #expect(one.numberOfRuns == 2)
     }
 
-    @Test func `an open gate lets those go on who wait for it; a cancel throws`() async throws {
+    @Test func `an opened gate resumes its waiters; a cancel makes them throw`() async throws {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation { tokens.send($0) }
         let token = await tokens.next()
@@ -277,7 +277,7 @@ import Testing
     // MARK: G27
 
     @Test(.promises("G27"))
-    func `a composite whose children finished while it was suspended completes on resume, not before`()
+    func `a composite whose children finished while it was suspended completes only on resume`()
         async throws
     {
         let lane = try SerialLane()
@@ -309,7 +309,7 @@ import Testing
         }
     }
 
-    @Test(.promises("G27")) func `the gate of a composite around holds the completion of the inner ones too`()
+    @Test(.promises("G27")) func `the gate of an outer composite holds inner completions too`()
         async throws
     {
         let tokens = Mail<COOperation<Void>.Attempt>()
@@ -399,7 +399,7 @@ import Testing
         await queue.idle()
     }
 
-    @Test(.promises("G36")) func `a suspended leaf keeps its slot where the queue is told so`() async throws {
+    @Test(.promises("G36")) func `a suspended leaf keeps its slot if its queue says so`() async throws {
         let queue = COOperationQueue(runningLimit: 1, slots: .holdWhileSuspended)
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation(on: queue) { tokens.send($0) }
@@ -442,7 +442,7 @@ import Testing
     }
 
     @Test(.promises("G36"))
-    func `operations that are suspended and resumed at random leave a queue of few slots in the end`()
+    func `operations suspended and resumed at random eventually leave a queue of few slots`()
         async throws
     {
         let plan = Generator.zip(.int(in: 1...3), .array(of: .int(in: 0...11), count: 0...60))

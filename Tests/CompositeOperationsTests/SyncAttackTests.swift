@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(.promises("G20"))
-    func `two threads run a block each: one runs, and it is that of the thread that waits`() async {
+    func `two threads run a block each: only the waiting thread's block runs`() async {
         for _ in 0..<scaled(300) {
             let sync = COSyncOperation<Int>()
             let runs = Log<Int>()
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `two threads run a block each on an operation that waits for nobody: the winner's runs`()
+    @Test func `two threads run a block each on an operation without a waiter: the winner's runs`()
         async throws
     {
         for _ in 0..<scaled(300) {
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(.promises("G15"))
-    func `start against cancel and finish: every caller returns, and one outcome is there`() async {
+    func `start against cancel and finish: every caller returns, with one outcome`() async {
         for _ in 0..<scaled(200) {
             let sync = COSyncOperation<Int> { _ in }
             let answers = await atOnce(3) { index in
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test(.promises("G15")) func `threads that wait for one operation all hear of its end`() async {
+    @Test(.promises("G15")) func `all threads waiting for one operation see its end`() async {
         for ending in Ending.allCases {
             let one = operation(returning: Int.self) { _ in }
             let outcomes = await atOnce(5) { index in
@@ -125,7 +125,7 @@ import Testing
 
     // MARK: Time
 
-    @Test func `a wait whose time is over gives nothing, and the operation goes on`() async throws {
+    @Test func `a wait that times out returns nil, and the operation goes on`() async throws {
         let one = operation(returning: Int.self) { _ in }
         #expect(await aside { one.wait(timeout: .zero) } == nil)
         #expect(await aside { one.wait(timeout: .milliseconds(-5)) } == nil)
@@ -135,7 +135,7 @@ import Testing
         #expect(await aside { one.wait(timeout: .zero) }?.isFinished == true)
     }
 
-    @Test func `a wait whose time is over just as the end comes gives all or nothing`() async {
+    @Test func `a wait that times out as the end comes returns all or nothing`() async {
         for _ in 0..<scaled(200) {
             let one = operation(returning: Int.self) { _ in }
             let outcomes = await atOnce(2) { index -> Outcome<Int>? in
@@ -150,13 +150,13 @@ import Testing
     }
 
     @Test(arguments: [Duration.zero, .milliseconds(-1), .microseconds(100)])
-    func `a sync operation that nobody ends is cancelled when its time is over`(timeout: Duration) async {
+    func `a sync operation that is not ended is cancelled at its timeout`(timeout: Duration) async {
         let sync = await aside { syncOperation(timeout: timeout) { _ in } }
         #expect(sync.result?.reason?.kind == .timedOut)
         #expect(sync.numberOfRuns == 1)
     }
 
-    @Test func `on a target, a call whose time is over does not wait for a block that is out`() async {
+    @Test func `on a target, a call that times out does not wait for a running block`() async {
         let isIn = Gate()
         let mayLeave = Gate()
         let sync = await aside {
@@ -171,7 +171,7 @@ import Testing
         #expect(await sync.outcome.reason?.kind == .timedOut)
     }
 
-    @Test func `a block that is lent is waited for, also when its time is over`() async {
+    @Test func `a borrowed block is waited for, even after a timeout`() async {
         // On a busy machine the time may expire before the block has begun; then the block never begins.
         for limit in [20, 200, 2_000, 20_000] {
             let (outcome, hasReturned, runs) = await aside {
@@ -207,7 +207,7 @@ import Testing
 
     // MARK: Copies, children
 
-    @Test func `a copy of a sync operation is waited for by whoever starts it`() async {
+    @Test func `a copy of a sync operation is awaited by its starter`() async {
         let threads = Log<pthread_t>()
         let sync = COSyncOperation<Int> { attempt in
             threads.add(pthread_self())
@@ -237,7 +237,7 @@ import Testing
         #expect(sync.state == .ready)
     }
 
-    @Test func `a block that is lent goes to no copy`() async {
+    @Test func `a copy gets no borrowed block`() async {
         let copies = Log<COOperation<Void>>()
         let (outcome, getter) = await aside {
             let sync = COSyncOperation<Void>(options: OperationOptions(keepsBlock: true))
@@ -255,7 +255,7 @@ import Testing
         for copy in copies.entries { #expect(await aside { !copy.start() }) }
     }
 
-    @Test func `a sync operation that becomes a child runs, though nobody waits for it`() async throws {
+    @Test func `a sync operation that becomes a child runs without a waiter`() async throws {
         let ran = Count()
         let cascade = cascadeOperation { cascade in
             try cascade.add(
@@ -268,7 +268,7 @@ import Testing
         #expect(ran.value == 3)
     }
 
-    @Test func `a sync operation that is in a queue holds its caller until its turn has been`() async throws {
+    @Test func `a sync operation in a queue blocks its caller until its turn is over`() async throws {
         let queue = COOperationQueue(runningLimit: 1)
         let first = operation(on: queue) { $0.suspend() }
         queue.suspend()
@@ -330,7 +330,7 @@ import Testing
         #expect(running.entries == [1])
     }
 
-    @Test func `aimed at another queue than that whose slot the caller holds, a block has a slot there`()
+    @Test func `aimed at a queue other than that of the caller's slot, a block takes a slot there`()
         async throws
     {
         let (queue, other) = (COOperationQueue(runningLimit: 1), COOperationQueue(runningLimit: 1))
@@ -340,7 +340,7 @@ import Testing
         #expect(running.entries == [1])
     }
 
-    @Test func `cancelAll wakes those who wait for a turn in a suspended queue`() async {
+    @Test func `cancelAll wakes callers waiting for a suspended queue`() async {
         let queue = COOperationQueue()
         queue.suspend()
         let sync = COSyncOperation<Void>(on: queue) { $0.finish() }
@@ -353,7 +353,7 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `a queue that is full wakes whom it refuses`() async {
+    @Test func `a full queue wakes refused callers`() async {
         let queue = COOperationQueue(runningLimit: 1, pendingLimit: 0)
         let first = operation(on: queue) { _ in }
         let sync = await aside { syncOperation(on: queue) { $0.finish() } }
@@ -362,7 +362,7 @@ import Testing
         await queue.idle()
     }
 
-    @Test func `a target that drops its work, or runs it twice, holds nobody for ever`() async {
+    @Test func `a target that drops or repeats its work blocks no caller forever`() async {
         let dropped = await aside { syncOperation(on: DroppingTarget()) { $0.finish() } }
         #expect(dropped.result?.reason?.kind == .shutDown)
         let runs = Count()
@@ -378,7 +378,7 @@ import Testing
 
     // MARK: Workers
 
-    @Test func `on the only worker of a scheduler, one waits for what runs on it`() async throws {
+    @Test func `a scheduler's only worker may wait for work that it must run`() async throws {
         let one = try Scheduler(Scheduler.Configuration(workers: 1))
         let outer = operation(on: one) {
             let inner = operation(on: one) { 5 }
@@ -410,7 +410,7 @@ import Testing
         #expect(try await all.value == Array(0..<30))
     }
 
-    @Test func `handlers may wait: for what has ended, and for other operations`() async throws {
+    @Test func `handlers may wait: for ended operations and for others`() async throws {
         let other = operation(on: elsewhere) { 4 }
         let values = Log<Int>()
         let one = operation { 3 }

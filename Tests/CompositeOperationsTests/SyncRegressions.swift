@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(.promises("R39"), arguments: Ending.allCases)
-    func `R39: an operation that ended before its start holds nobody`(ending: Ending) async {
+    func `R39: an operation ended before its start blocks no caller`(ending: Ending) async {
         let sync = COSyncOperation<Int> { $0.finish(1) }
         #expect(ending.end(sync))
         let hasStarted = await aside { sync.start() }
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test(.promises("R40")) func `R40: cancel wakes the waiter for a block on a target, once that has left`()
+    @Test(.promises("R40")) func `R40: cancel wakes the waiter for a block on a target once it returned`()
         async
     {
         let isIn = Gate()
@@ -125,7 +125,7 @@ import Testing
 
     // MARK: R41
 
-    @Test(.promises("R41")) func `R41: the waiter runs each rerun that another thread asks for, itself`()
+    @Test(.promises("R41")) func `R41: the waiter itself runs each rerun that another thread requests`()
         async
     {
         let threads = Log<pthread_t>()
@@ -148,7 +148,7 @@ import Testing
         #expect(threads.entries == [waiter, waiter, waiter, waiter])
     }
 
-    @Test(.promises("R41")) func `R41: the waiter runs what a pause has put off, when the clock says so`()
+    @Test(.promises("R41")) func `R41: the waiter runs a rerun delayed by a pause when it is due`()
         async
     {
         let clock = ManualClock()
@@ -204,7 +204,7 @@ import Testing
     }
 
     @Test(.promises("R42"), arguments: serialTargets.indices)
-    func `R42: so do three of them, one in the other`(index: Int) async throws {
+    func `R42: three nested blocks do, too`(index: Int) async throws {
         let target = Self.serialTargets[index]()
         let log = Log<Int>()
         let outer = operation(on: target) {
@@ -228,7 +228,7 @@ import Testing
     }
 
     @Test(.promises("R42"))
-    func `R42: a dispatch queue is recognised below another one that was recognised before`()
+    func `R42: a dispatch queue is recognised below a previously recognised one`()
         async throws
     {
         let base = DispatchQueue(label: "base")

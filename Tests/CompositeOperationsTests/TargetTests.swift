@@ -39,7 +39,7 @@ import Testing
         #expect(!target.isCurrent)
     }
 
-    @Test func `a serial executor as a target: one block at a time, and it knows its own`() async throws {
+    @Test func `a serial executor as a target: one block at a time, recognised by it`() async throws {
         let lane = serialQueue()
         let target = ExecutorTarget(lane as any SerialExecutor)
         let inside = Count()
@@ -117,7 +117,7 @@ import Testing
         #expect(await eventually { called.value == 2 })
     }
 
-    @Test(.promises("G20")) func `a target that runs its work twice, at once: each block begins once`()
+    @Test(.promises("G20")) func `a target that runs work twice concurrently: each block begins once`()
         async throws
     {
         let twice = RepeatingTarget(3)
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `a scheduler that is shut down ends what is aimed at it, waiting or new`() async throws {
+    @Test func `a shut-down scheduler ends operations aimed at it, waiting or new`() async throws {
         let scheduler = try Scheduler(Scheduler.Configuration(workers: 1))
         let lane = try SerialLane(on: scheduler)
         let isIn = Gate()
@@ -167,7 +167,7 @@ import Testing
         #expect(late.numberOfRuns == 0)
     }
 
-    @Test func `work runs once, and tells when it is given up`() {
+    @Test func `work runs once, and reports when dropped`() {
         let target = HoldingTarget()
         let one = operation(on: target) { 1 }
         target.letGo()
@@ -178,7 +178,7 @@ import Testing
 
     // MARK: The default queue of a scope
 
-    @Test func `withDefaultQueue: for what is made inside, in its blocks, and no longer`() async throws {
+    @Test func `withDefaultQueue: for operations made inside, in their blocks only`() async throws {
         let (outer, inner) = (CountingTarget(to: elsewhere), CountingTarget(to: elsewhere))
         let before = ObjectIdentifier(CODefaultQueue())
         let cascade = COQueues.withDefaultQueue(outer) {

@@ -45,7 +45,7 @@ private final class StubbornClock: Clock, Sendable {
 }
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TimeCornerTests {
-    @Test func `an attempt that is given up takes its time and its task along`() async {
+    @Test func `an abandoned attempt cancels its timeout and its task`() async {
         let clock = ManualClock()
         let (begun, left) = (Mail<Void>(), Gate())
         let options = OperationOptions(attemptTimeout: .seconds(5), clock: clock)
@@ -78,7 +78,7 @@ private final class StubbornClock: Clock, Sendable {
         #expect(runs.value == 2)
     }
 
-    @Test func `a task that is made as its attempt ends is cancelled before it begins`() async {
+    @Test func `a task created as its attempt ends is cancelled before it begins`() async {
         let made = Locked<COOperation<Void>?>(nil)
         let isCancelled = Log<Bool>()
         let target = TaskTarget { made.withLock { $0 }?.cancel() }
@@ -92,7 +92,7 @@ private final class StubbornClock: Clock, Sendable {
         made.withLock { $0 = nil }
     }
 
-    @Test func `the time of a composite stops with its end`() async {
+    @Test func `a composite's timer stops with its end`() async {
         let clock = ManualClock()
         let options = OperationOptions(timeout: .seconds(5), clock: clock)
         let tokens = Mail<COOperation<Void>.Attempt>()
@@ -106,7 +106,7 @@ private final class StubbornClock: Clock, Sendable {
         #expect(await eventually { clock.sleepers == 0 })
     }
 
-    @Test(.promises("G21")) func `a block that is still out is told that its attempt was given up`()
+    @Test(.promises("G21")) func `a running block is notified that its attempt is abandoned`()
         async throws
     {
         enum Why: CaseIterable { case time, rerun, restart, resolver, failure, askingResolver }
@@ -156,7 +156,7 @@ private final class StubbornClock: Clock, Sendable {
         }
     }
 
-    @Test func `a block that is out is cancelled at its deadline`() async {
+    @Test func `a running block is cancelled at its deadline`() async {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation(options: OperationOptions(deadline: .now + .milliseconds(50))) { tokens.send($0) }
         #expect(await eventually { one.isCancelled })
@@ -164,7 +164,7 @@ private final class StubbornClock: Clock, Sendable {
         if one.numberOfRuns > 0 { #expect(await tokens.next().isCancelled) }
     }
 
-    @Test func `no block begins after the deadline, however quick its turn is`() async {
+    @Test func `no block begins after its deadline, however fast its turn`() async {
         let ran = Count()
         for _ in 0..<scaled(2000) {
             let late = OperationOptions(deadline: .now)
@@ -178,7 +178,7 @@ private final class StubbornClock: Clock, Sendable {
         #expect(ran.value == 0)
     }
 
-    @Test func `the deadline of a composite that is late on its turn is told to its handler, once`() async {
+    @Test func `the deadline of a composite with a late turn is passed to its handler once`() async {
         let target = HoldingTarget()
         let told = Count()
         let deadline = ContinuousClock.now + .milliseconds(1)
@@ -210,7 +210,7 @@ private final class StubbornClock: Clock, Sendable {
         }
     }
 
-    @Test func `a child that is to be done again, and waits for its turn, has its deadline again`() async {
+    @Test func `a child to be redone that waits for its turn has its deadline again`() async {
         let late = Mail<AnyOperation>()
         let cascade = cascadeOperation { cascade in
             cascade.operation { if $0.number == 1 { $0.cancel() } }  // and is then never ended
@@ -225,7 +225,7 @@ private final class StubbornClock: Clock, Sendable {
         #expect(child.numberOfRuns == 0)
     }
 
-    @Test func `a time that was over too late does not end what has been begun again`() async {
+    @Test func `a late timeout does not end an operation that was restarted`() async {
         let clock = StubbornClock()
         let (attempts, throwers) = (Log<COOperation<Void>.Attempt>(), Count())
         let outer = transactionalOperation { group in
@@ -247,7 +247,7 @@ private final class StubbornClock: Clock, Sendable {
         attempts.removeAll()
     }
 
-    @Test func `a timer is not left behind by an operation that ends as it begins`() async {
+    @Test func `an operation that ends as it begins leaves no timer behind`() async {
         let clock = ManualClock()
         let options = OperationOptions(timeout: .seconds(5), clock: clock)
         for _ in 0..<scaled(50) {
@@ -258,7 +258,7 @@ private final class StubbornClock: Clock, Sendable {
         #expect(await eventually { clock.sleepers == 0 })
     }
 
-    @Test func `the time of an attempt that is over does not end the next one`() async {
+    @Test func `the timer of an old attempt does not end the next one`() async {
         let clock = StubbornClock()
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation(options: OperationOptions(attemptTimeout: .seconds(5), clock: clock)) {
@@ -275,7 +275,7 @@ private final class StubbornClock: Clock, Sendable {
         #expect(await one.outcome.reason?.kind == .timedOut)
     }
 
-    @Test func `the time of an attempt about which a decision is open is not told of`() async {
+    @Test func `no timeout is reported for an attempt with an open decision`() async {
         let clock = StubbornClock()
         let holds = Mail<DecisionHold?>()
         let options = OperationOptions(attemptTimeout: .seconds(5), clock: clock)
@@ -293,7 +293,7 @@ private final class StubbornClock: Clock, Sendable {
         #expect(await cascade.outcome.isFailed)
     }
 
-    @Test func `a handler is told that the time is over while a block below is still out`() async {
+    @Test func `a handler is notified of the timeout while a block below runs`() async {
         let clock = ManualClock()
         let (begun, left, told) = (Mail<Void>(), Gate(), Mail<Bool>())
         let options = OperationOptions(timeout: .seconds(5), clock: clock)
@@ -313,7 +313,7 @@ private final class StubbornClock: Clock, Sendable {
         #expect(await cascade.outcome.reason?.kind == .timedOut)
     }
 
-    @Test func `a pause that begins beyond its limit is cut to that`() async {
+    @Test func `a pause beyond its limit is cut to the limit`() async {
         let clock = ManualClock()
         let resolver = COOperationResolver(
             maxAttempts: 2,

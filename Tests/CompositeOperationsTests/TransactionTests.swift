@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(.promises("G18"))
-    func `a transaction ends after all children, and what they wrote is visible then`() async {
+    func `a transaction ends after all children, and their writes are visible then`() async {
         let children = Generator<[Int]>.array(of: .int(in: 0...23), count: 0...12)
         await forAll(Generator<([Int], Int)>.zip(children, .int(in: 0...3)), cases: scaled(200)) {
             kinds, width in
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `the last end and the return of the block race: one completion`() async {
+    @Test func `the last child's end races the block's return: completes once`() async {
         for _ in 0..<scaled(300) {
             let (completions, log) = (Count(), Log<String>())
             let isReturning = Gate()

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TreeFindingsTests {
     /// [A member was settled on the way up, and the walk down from it began with a parent that was gone: a crash.]
-    @Test func `an end before the turn goes up to a composite that starts anew at once`() async {
+    @Test func `an end before the turn reaches a composite that restarts at once`() async {
         let leaves = Log<COOperation<Void>>()
         let resolver = COOperationResolver(maxAttempts: 2, redo: .rerun)
         let root = cascadeOperation(options: OperationOptions(resolver: resolver)) { cascade in
@@ -32,7 +32,7 @@ import Testing
 
     /// [The cancel was reported as one of the attempt that an outer resolver had already begun, so the end of that
     /// attempt was not reported.]
-    @Test func `a handler hears of a direct cancel, and then of the end of the next attempt`() async {
+    @Test func `a handler gets a direct cancel, and then the end of the next attempt`() async {
         let calls = Count()
         let runs = Count()
         let (first, second) = (Gate(), Gate())

@@ -51,7 +51,7 @@ private final class Shore: Sendable {
 
 @Suite(.watched(testLimit), .leavesNothing) struct WaitListTests {
     /// I1, against an array.
-    @Test func `those who wait go in the order of their coming`() async {
+    @Test func `waiters leave in the order of arrival`() async {
         await forAll(.array(of: steps, count: 1...60), cases: scaled(300)) { program in
             var list = WaitList()
             var left: [(number: Int, mark: Int, waiter: Waiter)] = []
@@ -96,7 +96,7 @@ private final class Shore: Sendable {
     }
 
     /// Hence waiters are listed in the order of their calls.
-    @Test func `whoever waits on an actor leaves it when it is in the list, and not before`() async {
+    @Test func `a waiter on an actor leaves it only once it is in the list`() async {
         #expect(await CountedActor().jobs(of: { _ = await Shore(isOver: true).wait() }) == 0)
         let shore = Shore()
         let actor = CountedActor()
@@ -108,7 +108,7 @@ private final class Shore: Sendable {
     }
 
     /// I1: the later of the two finds no waiter to wake.
-    @Test func `of an arrival and a cancellation one wakes`() async {
+    @Test func `either an arrival or a cancel wakes`() async {
         let shore = Shore()
         var task = await shore.waitingTask()
         let taken = shore.takeAll()
@@ -123,7 +123,7 @@ private final class Shore: Sendable {
     }
 
     /// I3.
-    @Test func `a task that is cancelled does not wait, before or after it has come`() async {
+    @Test func `a task cancelled before or after its arrival does not wait`() async {
         let shore = Shore()
         let early = Task {
             withUnsafeCurrentTask { $0?.cancel() }

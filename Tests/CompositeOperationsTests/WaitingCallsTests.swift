@@ -55,7 +55,7 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct WaitingCallsTests {
     @Test(arguments: WaitingCall.allCases, [1, 2, 4])
-    fileprivate func `nobody runs below a wait who wants a lock that is held there`(
+    fileprivate func `no operation runs below a wait if it wants a lock held there`(
         call: WaitingCall, workers: Int
     ) async throws {
         try await withScheduler(workers) { scheduler in
@@ -74,7 +74,7 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
     }
 
     @Test(arguments: WaitingCall.allCases, [1, 2, 4])
-    fileprivate func `a stranger below a wait does not see its task-local values`(
+    fileprivate func `unrelated work in a wait does not see its task-locals`(
         call: WaitingCall, workers: Int
     ) async throws {
         try await withScheduler(workers) { scheduler in
@@ -97,7 +97,7 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
 
     /// One operation waits for an operation that runs elsewhere, and as many as there are workers wait for the first.
     @Test(arguments: WaitingCall.allCases, [1, 2, 4])
-    fileprivate func `waits that are no cycle end`(call: WaitingCall, workers: Int) async throws {
+    fileprivate func `acyclic waits end`(call: WaitingCall, workers: Int) async throws {
         try await withScheduler(workers) { scheduler in
             let gate = Gate()
             let outside = operation(on: elsewhere) { gate.wait() }

@@ -35,7 +35,7 @@ import Testing
         #expect(await all[all.count - 1].outcome.isFinished)
     }
 
-    @Test func `who waits for one more is still waited for, when others have ended`() async {
+    @Test func `an operation with one dependency left still counts in cycle checks`() async {
         let (first, second) = (COOperation<Void> { $0.finish() }, COOperation<Void> { $0.finish() })
         let last = COOperation<Void> { $0.finish() }
         #expect(last.addDependency(first) && last.addDependency(second))
@@ -47,7 +47,7 @@ import Testing
         #expect(await last.outcome.isFinished)
     }
 
-    @Test func `a child does not wait for what it is a part of`() async {
+    @Test func `a child cannot wait for its ancestors`() async {
         let last = Locked<COOperation<Void>?>(nil)
         let tokens = Mail<COOperation<Void>.Attempt>()
         let cascade = cascadeOperation { cascade in
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test
-    func `a step does not wait for a later one, nor for what is in it, nor for a later one that is added`()
+    func `a step waits neither for a later step, nor for its contents, nor for one added later`()
         async throws
     {
         let tokens = Mail<COOperation<Void>.Attempt>()
@@ -94,7 +94,7 @@ import Testing
         #expect(await cascade.outcome.isFinished)
     }
 
-    @Test func `a step that was finished before its turn does not hide the one before it`() async throws {
+    @Test func `a step finished before its turn does not hide its predecessor`() async throws {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let answers = Mail<Bool>()
         let cascade = cascadeOperation { cascade in
@@ -110,7 +110,7 @@ import Testing
         #expect(await cascade.outcome.isFinished)
     }
 
-    @Test func `a step that a round has ended, and may be done again, waits for the one before it`() async {
+    @Test func `a step ended by a round, and possibly redone, waits for its predecessor`() async {
         let other = COOperation<Void> { $0.finish() }
         let steps = Locked<[COOperation<Void>]>([])
         let answers = Log<Bool>()
@@ -149,7 +149,7 @@ import Testing
         #expect(await group.outcome.isFinished)
     }
 
-    @Test func `a child that waits for its composite, or for what is around that, is not taken in`() async {
+    @Test func `a child that waits for its composite, or for an ancestor of it, is refused`() async {
         let errors = Log<RegistrationError>()
         let (ofOuter, ofInner) = (COOperation<Void> { $0.finish() }, COOperation<Void> { $0.finish() })
         let between = COOperation<Void> { $0.finish() }
@@ -171,7 +171,7 @@ import Testing
     }
 
     #if DEBUG
-        @Test(.promises("G37")) func `who has ended leaves nothing with whom it waited for`() async {
+        @Test(.promises("G37")) func `an ended operation leaves no dependency behind`() async {
             // In a separate process, where no other test has operations.
             await #expect(processExitsWith: .success) {
                 let other = COOperation<Void> { $0.finish() }
@@ -201,7 +201,7 @@ import Testing
         }
     #endif
 
-    @Test(.promises("G6")) func `what a search for cycles comes upon is released when it is over`() async {
+    @Test(.promises("G6")) func `operations found in a cycle search are released after it`() async {
         /// Starts another search for cycles when it is deallocated.
         final class Looking: Sendable {
             deinit { _ = COOperation<Void>().addDependency(COOperation<Void>()) }
@@ -229,7 +229,7 @@ import Testing
 
     // MARK: Gates
 
-    @Test func `a task that is cancelled stops to wait for a gate`() async throws {
+    @Test func `a cancelled task stops waiting for a gate`() async throws {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation { tokens.send($0) }
         let token = await tokens.next()
@@ -250,8 +250,7 @@ import Testing
         #expect(one.finish())
     }
 
-    @Test func `a task of its own that waits for the gate of an operation hears of its cancel`() async throws
-    {
+    @Test func `a separate task waiting for an operation's gate sees the cancel`() async throws {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation { tokens.send($0) }
         let token = await tokens.next()
@@ -271,8 +270,7 @@ import Testing
         #expect(await waiting.value?.kind == .removed)
     }
 
-    @Test func `a task that waited for a gate is let through once, though the gate moves again`() async throws
-    {
+    @Test func `a task that waited for a gate passes once, although the gate moves again`() async throws {
         let tokens = Mail<COOperation<Void>.Attempt>()
         let one = operation { tokens.send($0) }
         let token = await tokens.next()

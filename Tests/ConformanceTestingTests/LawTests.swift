@@ -20,7 +20,7 @@ import Testing
         #expect(asked >= 14)
     }
 
-    @Test func `barriers and suspensions in each other are seen with a queue that has them`() async {
+    @Test func `nested barriers and suspensions are checked with a queue that has them`() async {
         for law in Law.all where ["B1", "B2", "P3"].contains(law.id) {
             // On a busy machine the queue may have only one thread for a while; then even a sabotaged barrier runs alone.
             let options = LawOptions(seed: 7, cases: 3, sabotagedCases: 5_000)
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `each law is asked of somebody here, and no two have the same name`() throws {
+    @Test func `each law applies to some subject here, and names are unique`() throws {
         #expect(Law.all.count >= 35 && Set(Law.all.map(\.id)).count == Law.all.count)
         #expect(Set(Law.all.map(\.sentence)).count == Law.all.count)
         let instances = try (Subject.ours + [.plainPool, .dispatchQueue]).map { try $0.make() }
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `a pool whose drain forgets what runs is found out, with a case that is small and drawn`()
+    @Test func `a pool whose drain forgets running bodies is caught, with a small, drawn case`()
         async throws
     {
         let law = try #require(Law.all.first { $0.id == "D1" })
@@ -66,7 +66,7 @@ import Testing
         #expect(again == 1, "\(found)")
     }
 
-    @Test func `what claims nothing is asked of closures alone`() async throws {
+    @Test func `without claims only closure laws are checked`() async throws {
         let subject = Subject("nothing") { Instance { body in start(body) } }
         var (asked, lacks) = (Set<String>(), Set<String>())
         for law in Law.all {
@@ -80,7 +80,7 @@ import Testing
         #expect(lacks.isSuperset(of: ["fair", "drain", "width of 1 or more", "operations", "tasks"]))
     }
 
-    @Test func `a law that cannot see its saboteur says so, as does a subject that cannot be made`()
+    @Test func `a law blind to its saboteur is reported, as is a subject that cannot be made`()
         async throws
     {
         struct Fault: Error {}
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `a saboteur that did nothing was not seen, though the law fails just then`() async {
+    @Test func `a saboteur that did nothing was not detected, though the law fails then`() async {
         let asked = Locked(0)
         let law = Law("Z5", "Nothing.", saboteur: Saboteur("sleeps") { _, _ in }) { _ in
             let isOdd = asked.withLock { asked in
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a law of progress sees its saboteur by something that does not come, any other by something wrong`(
+    func `a progress law detects its saboteur by a missing event, any other law by a wrong result`(
         _ isOfProgress: Bool
     ) async {
         let saboteur = Saboteur("takes a claim away") { instance, acts in
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `handlers are told of an end each time, also those that come later`() {
+    @Test func `handlers are notified of each end, including late handlers`() {
         let (handlers, told) = (EndHandlers(), Locked<[String]>([]))
         handlers.add { end in told.withLock { $0.append("first \(end)") } }
         handlers.tell(.finished)
@@ -151,7 +151,7 @@ import Testing
         #expect(all == ["first finished", "second finished", "first cancelled", "second cancelled"])
     }
 
-    @Test func `what hangs in a call has an end`() async {
+    @Test func `a law hung in a call times out`() async {
         let isOver = Gate()
         defer { isOver.open() }  // releases the threads that hang
         let hanging = Law("Z3", "Nothing.", saboteur: Saboteur("sleeps") { _, _ in }) { _ in isOver.wait() }
@@ -163,7 +163,7 @@ import Testing
         #expect(found.reason.contains("a call had not returned after"))
     }
 
-    @Test func `a budget ends a check after the case in which it is over`() async throws {
+    @Test func `a budget ends a check after the case that exhausts it`() async throws {
         let (law, runs) = (try #require(Law.all.first), Locked(0))
         let subject = Subject("counted") {
             runs.withLock { $0 += 1 }
@@ -177,7 +177,7 @@ import Testing
         #expect(cases >= 8 && cases < runs.withLock { $0 })
     }
 
-    @Test func `a task that is cancelled asks no further case`() async throws {
+    @Test func `a cancelled task checks no further case`() async throws {
         let law = try #require(Law.all.first)
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }

@@ -33,7 +33,7 @@ extension OneRecorder {
         private let one = Recording.Operation(run: 1, context: 2, extra: 3)
         private let other = Recording.Operation(run: 1, context: 2, extra: 4)
 
-        @Test func `bodies are slices, and an arrow joins where one was handed over and where it began`()
+        @Test func `bodies are slices, and an arrow leads from each handover to the begin`()
             throws
         {
             let recording = Recording(tracks: [
@@ -59,7 +59,7 @@ extension OneRecorder {
             #expect(start.map(\.id) == finish.map(\.id) && finish.map(\.bp) == ["e"])
         }
 
-        @Test func `what has no end goes on to the end of the recording, and what has no begin from its own`()
+        @Test func `a slice with no end lasts to the recording's end, one with no begin from its start`()
             throws
         {
             let recording = Recording(tracks: [
@@ -77,7 +77,7 @@ extension OneRecorder {
         }
 
         @Test
-        func `operations of the same words are joined in their order, and those that were refused are not`() {
+        func `operations of one identity are joined in order, and refused ones are not`() {
             let recording = Recording(tracks: [
                 .init(
                     thread: 1, name: "a",
@@ -102,7 +102,7 @@ extension OneRecorder {
             (7, "7 ns"), (1_342, "1.34 µs"), (27_297, "27.3 µs"), (272_967, "273 µs"), (3_051_712, "3.05 ms"),
             (60_000_000_000, "60 s"),
         ])
-        func `times have the unit that suits them`(wait_ns: UInt64, text: String) {
+        func `times have a suitable unit`(wait_ns: UInt64, text: String) {
             let events = [
                 Event(.submit, at: 5, operation: one), Event(.begin, at: 5 + wait_ns, operation: one),
             ]
@@ -110,7 +110,7 @@ extension OneRecorder {
             #expect("\(recording.waits)" == "1: \(text) median, \(text) p99, \(text) longest")
         }
 
-        @Test func `where events were lost, only what came later is joined`() {
+        @Test func `where events were lost, only later ones are joined`() {
             let submissions = (0..<10 as Range<UInt64>).map { Event(.submit, at: 10 * $0, operation: one) }
             let begins = (5..<10 as Range<UInt64>).map { Event(.begin, at: 10 * $0 + 3, operation: one) }
             let recording = Recording(tracks: [
@@ -121,7 +121,7 @@ extension OneRecorder {
             #expect(recording.waits.quantile(1) == .nanoseconds(3))
         }
 
-        @Test func `names with any characters are strings of JSON`() throws {
+        @Test func `names with any characters are JSON strings`() throws {
             let name = "a\"b\\c\u{1}\n\u{7F}é😀"
             let recording = Recording(tracks: [
                 .init(
@@ -135,7 +135,7 @@ extension OneRecorder {
             #expect(names == ["schedulers", name])
         }
 
-        @Test func `spans are slices with their names, inside of the body that has them`() throws {
+        @Test func `spans are slices with their names, inside their body`() throws {
             Recorder.start()
             let scheduler = try Scheduler(.init(workers: 1, name: "spans"))
             let counter = try CompletionCounter()
@@ -162,7 +162,7 @@ extension OneRecorder {
         }
 
         @Test
-        func `of a tree of operations each begin has its arrow, and its slice the name of its function`()
+        func `in a tree of operations each begin has its arrow, and its slice its function's name`()
             throws
         {
             Recorder.start()

@@ -37,7 +37,7 @@ extension DumpTests {
         }
     }
 
-    @Test func `of a large tree a dump looks at some, and counts the others`() async {
+    @Test func `a dump visits part of a large tree, and counts the rest`() async {
         Inspection.start()
         defer { Inspection.stop() }
         let count = scaled(100_000)

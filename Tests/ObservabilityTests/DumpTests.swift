@@ -58,7 +58,7 @@ private struct Waiting: Command {
 
     // MARK: Kinds
 
-    @Test func `a tree has a node for each operation, with its state and for what it waits`() async throws {
+    @Test func `a tree has a node for each operation, with its state and what it awaits`() async throws {
         try await inspecting {
             let begun = Mail<COOperation<Void>.Attempt>()
             let cascade = cascadeOperation(options: named("tree of kinds")) { cascade in
@@ -86,7 +86,7 @@ private struct Waiting: Command {
         }
     }
 
-    @Test func `who waits for a dependency, a slot or an open gate says so`() async throws {
+    @Test func `waits for a dependency, a slot or an open gate show so`() async throws {
         try await inspecting {
             let queue = COOperationQueue(runningLimit: 1)
             let holder = await begun("holder of the slot", on: queue)
@@ -187,7 +187,7 @@ private struct Waiting: Command {
         }
     }
 
-    @Test func `two trees that wait for each other are named as a cycle`() async throws {
+    @Test func `two trees awaiting each other are named as a cycle`() async throws {
         await inspecting {
             let (first, second) = (Locked<COOperation<Void>?>(nil), Locked<COOperation<Void>?>(nil))
             // The first operation waits for a root whose child waits for the first.
@@ -219,7 +219,7 @@ private struct Waiting: Command {
         }
     }
 
-    @Test func `who holds the slot that is needed by what it waits for is named as a cycle`() async throws {
+    @Test func `a slot holder that waits for an operation in its line is a cycle`() async throws {
         await inspecting {
             let queue = COOperationQueue(runningLimit: 1)
             let other = Locked<COOperation<Void>?>(nil)
@@ -248,7 +248,7 @@ private struct Waiting: Command {
         }
     }
 
-    @Test func `a forgotten finish is named, and no longer once it has come`() async throws {
+    @Test func `a forgotten finish is named until it has come`() async throws {
         await inspecting {
             let attempt = await begun("forgets to finish")
             func problems() -> [Dump.Problem] {
@@ -308,7 +308,7 @@ private struct Waiting: Command {
     // MARK: Limits
 
     @Test(arguments: [1, 10, 40])
-    func `a dump keeps to its limit, and says what it leaves out`(limit: Int) async throws {
+    func `a dump keeps to its limit, and reports omissions`(limit: Int) async throws {
         await inspecting {
             let attempts = Mail<COOperation<Void>.Attempt>()
             let tree = transactionalOperation(options: named("larger than the limit")) { scope in
@@ -327,8 +327,7 @@ private struct Waiting: Command {
         }
     }
 
-    @Test func `children of which half have ended are counted, and only the others have nodes`() async throws
-    {
+    @Test func `ended children are counted, and only the other half have nodes`() async throws {
         await inspecting {
             let attempts = Mail<COOperation<Void>.Attempt>()
             let tree = transactionalOperation(options: named("half is over")) { scope in
@@ -348,7 +347,7 @@ private struct Waiting: Command {
         }
     }
 
-    @Test func `a tree that is deep is walked without recursion`() async throws {
+    @Test func `a deep tree is walked without recursion`() async throws {
         await inspecting {
             let begun = Mail<COOperation<Void>.Attempt>()
             @Sendable func nest(_ scope: CascadeScope, _ depth: Int) {
@@ -387,7 +386,7 @@ private struct Waiting: Command {
         during.finish()
     }
 
-    @Test func `what has ended is swept, so that what is kept does not grow`() async throws {
+    @Test func `ended operations are swept, so memory does not grow`() async throws {
         await inspecting {
             for _ in 0..<scaled(50_000) { _ = await operation { 1 }.outcome }
             #expect(await eventually { Inspectables.count < 20_000 })
@@ -426,7 +425,7 @@ private struct Waiting: Command {
         }
     }
 
-    @Test func `a signal that cannot be had leaves another one free`() async {
+    @Test func `an unavailable signal leaves another one free`() async {
         await #expect(processExitsWith: .exitCode(7)) {
             guard !Inspection.dumpOnSignal(SIGKILL) else { exit(1) }
             let dumps = Mail<Dump>()
@@ -437,7 +436,7 @@ private struct Waiting: Command {
         }
     }
 
-    @Test func `a dump goes to a descriptor that does not block, to its end`() async {
+    @Test func `a dump is written in full to a non-blocking descriptor`() async {
         await #expect(processExitsWith: .success) {
             var ends: [Int32] = [0, 0]
             precondition(pipe(&ends) == 0)

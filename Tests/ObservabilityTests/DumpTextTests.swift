@@ -61,7 +61,7 @@ private func decoded() throws -> Dump { try JSONDecoder().decode(Dump.self, from
                 """)
         let plain = text.replacingOccurrences(of: "\"isOn\":true", with: "\"isOn\":false")
         let off = try JSONDecoder().decode(Dump.self, from: Data(plain.utf8))
-        #expect("\(off)".hasPrefix("dump: nothing is kept; Inspection.start() begins\n"))
+        #expect("\(off)".hasPrefix("dump: no objects are kept; call Inspection.start()\n"))
     }
 
     @Test func `the keys of a dump as JSON are in alphabetical order`() throws {
@@ -72,7 +72,7 @@ private func decoded() throws -> Dump { try JSONDecoder().decode(Dump.self, from
     }
 
     @Test
-    func `of roots and of waits there are as many as the limit says, the oldest, and others are counted`()
+    func `roots and waits are shown up to the limit, oldest first, and the others are counted`()
         async
     {
         await #expect(processExitsWith: .exitCode(7)) {
@@ -98,7 +98,7 @@ private func decoded() throws -> Dump { try JSONDecoder().decode(Dump.self, from
         }
     }
 
-    @Test func `a large tree leaves room for the roots that come later`() async {
+    @Test func `a large tree leaves room for later roots`() async {
         await #expect(processExitsWith: .exitCode(7)) {
             Inspection.start()
             let attempts = Mail<COOperation<Void>.Attempt>()
@@ -117,7 +117,7 @@ private func decoded() throws -> Dump { try JSONDecoder().decode(Dump.self, from
         }
     }
 
-    @Test func `workers that sleep are no problem, and are not asked for their stacks`() async {
+    @Test func `sleeping workers are no problem, and their stacks are not read`() async {
         await #expect(processExitsWith: .exitCode(7)) {
             await exit {
                 let scheduler = try! Scheduler(.init(workers: 2, name: "texts-a", spareWorkers: 0))
@@ -146,7 +146,7 @@ private func decoded() throws -> Dump { try JSONDecoder().decode(Dump.self, from
         }
     }
 
-    @Test func `a body that says that it blocks does so, also while its thread runs`() async {
+    @Test func `a body declared blocking counts so, even while its thread runs`() async {
         await #expect(processExitsWith: .exitCode(7)) {
             await exit {
                 let scheduler = try! Scheduler(.init(workers: 1, name: "texts-b", spareWorkers: 0))
@@ -168,7 +168,7 @@ private func decoded() throws -> Dump { try JSONDecoder().decode(Dump.self, from
         }
     }
 
-    @Test func `what a worker runs is the innermost body that goes on, and nothing that is over`() async {
+    @Test func `a worker's current body is the innermost running one, never an ended one`() async {
         await #expect(processExitsWith: .exitCode(7)) {
             await exit {
                 Recorder.start()
@@ -190,7 +190,7 @@ private func decoded() throws -> Dump { try JSONDecoder().decode(Dump.self, from
         }
     }
 
-    @Test func `what waits at a worker is counted in all of its queues`() async {
+    @Test func `operations at a worker are counted in all queues`() async {
         await #expect(processExitsWith: .exitCode(7)) {
             await exit {
                 let scheduler = try! Scheduler(.init(workers: 1, name: "texts-d", spareWorkers: 0))

@@ -25,14 +25,14 @@ private func cycles(_ nodes: [InspectedNode], _ waits: [Dump.Wait] = []) -> [[St
 }
 
 @Suite(.inTurn) struct ProblemsTests {
-    @Test func `who waits with a limit of time goes on, and who waits without one does not`() {
+    @Test func `a wait with a timeout may go on, and a wait without one does not`() {
         let nodes = [node("#1"), node("#2", waitsFor: "#1")]
         #expect(cycles(nodes, [wait("#1", for: "#2")]) == [["#1", "#2"]])
         #expect(cycles(nodes, [wait("#1", for: "#2", hasLimit: true)]) == [])
         #expect(cycles(nodes, [wait(nil, for: "#2")]) == [])
     }
 
-    @Test func `a queue goes on when one of those that hold its slots does`() {
+    @Test func `a queue goes on when any of its slot holders does`() {
         let nodes = [
             node("queue 9", kind: "queue", any: true, waitsFor: "#1", "#2"), node("#1", waitsFor: "queue 9"),
             node("#2"),
@@ -41,7 +41,7 @@ private func cycles(_ nodes: [InspectedNode], _ waits: [Dump.Wait] = []) -> [[St
         #expect(cycles(nodes, [wait("#2", for: "#1")]).count == 1)
     }
 
-    @Test func `a slot whose holder is not known may become free`() {
+    @Test func `a slot with an unknown holder may become free`() {
         #expect(
             cycles([
                 node("queue 9", kind: "queue", any: true, waitsFor: "#1", "#7"),
@@ -50,7 +50,7 @@ private func cycles(_ nodes: [InspectedNode], _ waits: [Dump.Wait] = []) -> [[St
         #expect(cycles([node("#1", waitsFor: "#2", "#7"), node("#2", waitsFor: "#1")]) == [["#1", "#2"]])
     }
 
-    @Test func `each part in which all wait for each other is told once`() {
+    @Test func `each strongly connected part is reported once`() {
         #expect(
             cycles([
                 node("#1", waitsFor: "#2"), node("#2", waitsFor: "#3", "#1"),
@@ -60,7 +60,7 @@ private func cycles(_ nodes: [InspectedNode], _ waits: [Dump.Wait] = []) -> [[St
         #expect(cycles([node("#1", waitsFor: "#1")]) == [["#1"]])
     }
 
-    @Test func `a tree waits for what is below it, and is named with that`() {
+    @Test func `a tree waits for its descendants, and is named with them`() {
         let nodes = [
             node("#1", kind: "cascade"), node("#2", depth: 1, waitsFor: "#3"),
             node("#3", kind: "cascade"), node("#4", depth: 1, waitsFor: "#1"),

@@ -33,7 +33,7 @@ private func isRefused(_ submit: () throws -> Void) -> Bool {
 
 extension OneRecorder {
     @Suite struct RecordedEventTests {
-        @Test func `of many operations at once each is handed over, and each is refused`() async {
+        @Test func `many operations at once are each handed over, and each refused`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start()
                 let scheduler = try! Scheduler(.init(workers: 1, name: "rec-k", spareWorkers: 0))
@@ -55,7 +55,7 @@ extension OneRecorder {
             }
         }
 
-        @Test func `jobs of tasks are handed over, and named as such`() async {
+        @Test func `task jobs are handed over, and named as such`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start()
                 let scheduler = try! Scheduler(.init(workers: 1, name: "rec-l", spareWorkers: 0))
@@ -74,7 +74,7 @@ extension OneRecorder {
             }
         }
 
-        @Test func `steals, sleeps and bodies are as many as the workers have counted`() async {
+        @Test func `recorded steals, sleeps and bodies match the workers' counts`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start()
                 let scheduler = try! Scheduler(.init(workers: 2, name: "rec-m", spareWorkers: 0))
@@ -114,7 +114,7 @@ extension OneRecorder {
             }
         }
 
-        @Test func `who is woken, and who is replaced, is said`() async {
+        @Test func `wakes and replacements name workers`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start()
                 let scheduler = try! Scheduler(.init(workers: 1, name: "rec-o"))
@@ -151,7 +151,7 @@ extension OneRecorder {
             }
         }
 
-        @Test func `a body begins when it does, and not when what was before it has happened`() async {
+        @Test func `a body begins at its own time, not at the time of earlier events`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start()
                 let scheduler = try! Scheduler(
@@ -191,7 +191,7 @@ extension OneRecorder {
             }
         }
 
-        @Test func `what has a name without end is one of the others`() async {
+        @Test func `names beyond the limit count as others`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start(eventsPerThread: 1 << 16)
                 for number in 0..<10_010 {
@@ -205,7 +205,7 @@ extension OneRecorder {
             }
         }
 
-        @Test func `a start while it is on changes nothing, and one after a stop is an event of its time`()
+        @Test func `starting twice changes nothing, and a start after a stop is an event of its time`()
             async
         {
             await #expect(processExitsWith: .success) {
@@ -225,7 +225,7 @@ extension OneRecorder {
             }
         }
 
-        @Test func `a thread keeps as many events as can be asked for, and not none`() async {
+        @Test func `a thread keeps up to the largest event capacity, and not none`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start(eventsPerThread: .max)
                 for _ in 0..<70 { Recorder.mark("again") }
@@ -234,7 +234,7 @@ extension OneRecorder {
             await #expect(processExitsWith: .failure) { Recorder.start(eventsPerThread: 0) }
         }
 
-        @Test func `a recording of some time begins with that, whatever time it is`() async {
+        @Test func `a recording of a period begins with it, whatever the time`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start()
                 Recorder.mark("early")
@@ -255,7 +255,7 @@ extension OneRecorder {
 
         // A sanitizer's memory has no such limit.
         @Test(.enabled(if: !isSanitized))
-        func `a recording that lacks a track for want of memory is not complete`() async {
+        func `a recording that lacks a track for lack of memory is incomplete`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start(eventsPerThread: .max)
                 Recorder.mark("one")

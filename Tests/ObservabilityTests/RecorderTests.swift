@@ -104,7 +104,7 @@ extension OneRecorder {
             }
         }
 
-        @Test func `a body that blocks, one inside of a wait, and a steal are slices`() throws {
+        @Test func `a blocking body, one inside a wait, and a steal are slices`() throws {
             let tracks = try record("rec-d") { scheduler in
                 let counter = try CompletionCounter()
                 try scheduler.submit {
@@ -152,7 +152,7 @@ extension OneRecorder {
             }
         }
 
-        @Test func `threads that have ended are there, the last ones`() async {
+        @Test func `the last threads that ended are kept`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start(eventsPerThread: 64)
                 for number in 0..<200 as Range<UInt64> {
@@ -164,7 +164,7 @@ extension OneRecorder {
             }
         }
 
-        @Test func `what was recorded before a pause has no end in it, and nothing lasts over it`() async {
+        @Test func `events from before a pause have no end in it, and no slice spans it`() async {
             await #expect(processExitsWith: .success) {
                 Recorder.start()
                 let scheduler = try! Scheduler(.init(workers: 1, name: "rec-g"))
@@ -239,7 +239,7 @@ extension OneRecorder {
             }
         }
 
-        @Test func `a body begins behind what was recorded before it`() throws {
+        @Test func `a body begins after what was recorded before`() throws {
             let tracks = try record("rec-j") { scheduler in
                 let counter = try CompletionCounter()
                 for _ in 0..<100 {
@@ -272,7 +272,7 @@ extension OneRecorder {
             #expect(spans.contains { $0.name == "COOperation<()>" && "#\($0.detail)" == "\(unnamed.id)" })
         }
 
-        @Test func `reading goes on beside threads that write`() throws {
+        @Test func `reading works alongside writing threads`() throws {
             let rounds = max(1, Int(200 * stressScale))
             Recorder.start(eventsPerThread: 64)
             let scheduler = try Scheduler(.init(workers: 2, name: "rec-f"))

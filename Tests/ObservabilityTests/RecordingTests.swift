@@ -14,7 +14,7 @@ private let other = Recording.Operation(run: 1, context: 2, extra: 4)
 @Suite(.inTurn) struct RecordingTests {
     // MARK: Handovers
 
-    @Test func `joined is what came since the last track of those that lost some, and all where none did`() {
+    @Test func `handovers are joined after the last loss of any track, and all if none lost events`() {
         let submissions = (0..<10 as Range<UInt64>).map { Event(.submit, at: 10 * $0, operation: one) }
         let begins = (0..<10 as Range<UInt64>).map { Event(.begin, at: 10 * $0 + 3, operation: one) }
         let all = [
@@ -29,7 +29,7 @@ private let other = Recording.Operation(run: 1, context: 2, extra: 4)
         #expect(Recording(tracks: cut).handovers().map(\.submitted.event) == [4, 5, 6, 7])
     }
 
-    @Test func `a begin at the very time of its submission comes after it, and a timer hands over`() {
+    @Test func `a begin at its submission's time is ordered after it, and a timer hands over`() {
         let recording = Recording(tracks: [
             Track(thread: 1, name: "a", events: [Event(.begin, at: 5, operation: one)]),
             Track(thread: 2, name: "b", events: [Event(.timer, at: 5, operation: one)]),
@@ -38,7 +38,7 @@ private let other = Recording.Operation(run: 1, context: 2, extra: 4)
     }
 
     @Test(arguments: [Recording.Kind.refuse, .cancel])
-    func `what was refused or cancelled is not waited for by the next of its words`(kind: Recording.Kind) {
+    func `a refused or cancelled submission is not joined to the next begin`(kind: Recording.Kind) {
         let recording = Recording(tracks: [
             Track(
                 thread: 1, name: "a",
@@ -59,7 +59,7 @@ private let other = Recording.Operation(run: 1, context: 2, extra: 4)
         }
     }
 
-    @Test func `who looks for the next one, sleeps, or is resumed has ended what was before`() {
+    @Test func `a search, a sleep or a resume ends the preceding slices`() {
         #expect(
             slices(Event(.begin, at: 1, operation: one), Event(.block, at: 2), Event(.search, at: 4))
                 == ["body 1-4", "block 2-4", "search 4-"])
@@ -73,7 +73,7 @@ private let other = Recording.Operation(run: 1, context: 2, extra: 4)
             slices(Event(.search, at: 1), Event(.begin, at: 3, operation: one)) == ["search 1-3", "body 3-"])
     }
 
-    @Test func `the end of a body ends what lies above it, and no other body`() {
+    @Test func `a body's end ends the slices above it, and no other body`() {
         #expect(
             slices(
                 Event(.begin, at: 1, operation: one), Event(.begin, at: 2, operation: other),
@@ -89,7 +89,7 @@ private let other = Recording.Operation(run: 1, context: 2, extra: 4)
                 == ["body 1-3", "search 4-"])
     }
 
-    @Test func `runs are those of which the begin and the end are there`() {
+    @Test func `runs are bodies with both begin and end recorded`() {
         let track = Track(
             thread: 1, name: "a",
             events: [
@@ -121,7 +121,7 @@ private let other = Recording.Operation(run: 1, context: 2, extra: 4)
         return try #require(file["traceEvents"] as? [[String: Any]])
     }
 
-    @Test func `names of marks and of spans are strings of JSON, whatever is in them`() throws {
+    @Test func `names of marks and spans are JSON strings, whatever they contain`() throws {
         let text: StaticString = "a \"name\"\\ with\n\u{1F}"
         let name = UInt64(UInt(bitPattern: text.utf8Start))
         let lines = try lines(
@@ -138,7 +138,7 @@ private let other = Recording.Operation(run: 1, context: 2, extra: 4)
         #expect(span["dur"] as? Double == 7.002 && span["ts"] as? Double == 0.001)
     }
 
-    @Test func `events have what they are of, and an arrow begins in a slice`() throws {
+    @Test func `events name their subject, and an arrow begins in a slice`() throws {
         let lines = try lines(
             Track(
                 thread: 1, name: "a",

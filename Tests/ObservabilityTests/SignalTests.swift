@@ -86,7 +86,7 @@ private final class Flag: Sendable {
 }
 
 @Suite(.inTurn, .serialized) struct SignalTests {
-    @Test func `the thread of dumps lets in the dump's signal alone, and nobody else changes`() async {
+    @Test func `the dump thread admits only the dump's signal; other threads are unchanged`() async {
         await #expect(processExitsWith: .exitCode(7)) {
             change(SIG_UNBLOCK, SIGUSR1)
             let masks = Mail<[Bool]>()
@@ -101,7 +101,7 @@ private final class Flag: Sendable {
         }
     }
 
-    @Test func `a dump on a signal has stacks when they are wanted, and the first one who asks has them`()
+    @Test func `a dump on a signal has stacks on request, and the first request gets them`()
         async
     {
         await #expect(processExitsWith: .exitCode(7)) {
@@ -132,7 +132,7 @@ private final class Flag: Sendable {
         }
     }
 
-    @Test func `signals of dumps and of stacks end no call of the kernel, and keep errno`() async {
+    @Test func `dump and stack signals interrupt no system call, and preserve errno`() async {
         await #expect(processExitsWith: .exitCode(7)) {
             let dumps = Mail<Dump>()
             guard Inspection.dumpOnSignal(SIGUSR2, { dumps.send($0) }) else { exit(1) }
@@ -174,7 +174,7 @@ private final class Flag: Sendable {
         }
     }
 
-    @Test func `a thread that does not answer is not gone, and answers the next question, not the last`()
+    @Test func `a silent thread is not gone, and answers the next request, not the last`()
         async
     {
         await #expect(processExitsWith: .exitCode(7)) {

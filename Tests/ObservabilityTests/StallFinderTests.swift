@@ -36,8 +36,7 @@ import Testing
         }
     }
 
-    @Test func `a body is told once, and the next one of its worker a whole limit after it was seen`() throws
-    {
+    @Test func `a body is reported once, and its worker's next one a whole limit after detection`() throws {
         var finder = finder()
         #expect(try look(&finder, 0, seen(activity: "runs", executed: 5)) == [])
         #expect(try look(&finder, 9, seen(activity: "runs", executed: 5)) == [])
@@ -48,7 +47,7 @@ import Testing
         #expect(try look(&finder, 41, seen(activity: "runs", executed: 6)) == ["a body on 0, 10 s"])
     }
 
-    @Test func `what waits in an inbox is told once, and again when others wait for too long`() throws {
+    @Test func `an inbox stall is reported once, and again when others wait too long`() throws {
         var finder = finder()
         let told = "in the inboxes of default priority, 10 s"
         #expect(try look(&finder, 0, seen(queue: (1, 1))) == [])
@@ -61,7 +60,7 @@ import Testing
         #expect(try look(&finder, 40, seen(queue: (2, 5))) == ["2 \(told)"])
     }
 
-    @Test func `an inbox from which each has its turn is no stall`() throws {
+    @Test func `an inbox that is served fairly is no stall`() throws {
         var finder = finder()
         for step in 0..<20 {
             #expect(try look(&finder, 6 * step, seen(queue: (4, 4 + 3 * step))) == [])
@@ -72,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `what waits at a worker is told once, and again when something was taken from there`() throws {
+    @Test func `a stall at a worker is reported once, and again after something was taken`() throws {
         func stuck(_ waiting: Int) throws -> SchedulerState {
             try seen(activity: "runs", executed: 5, waiting: waiting)
         }
@@ -87,7 +86,7 @@ import Testing
         #expect(try look(&finder, 50, stuck(1)) == ["1 in the queues of worker 0, 10 s"])
     }
 
-    @Test func `time under a suspension does not count, whatever waits where`() throws {
+    @Test func `time under a suspension never counts, whatever waits`() throws {
         func waiting(_ isSuspended: Bool) throws -> SchedulerState {
             try seen(isSuspended: isSuspended, queue: (1, 1), activity: "runs", executed: 5, waiting: 1)
         }
@@ -100,7 +99,7 @@ import Testing
         #expect(try look(&finder, 41, waiting(false)).count == 2)
     }
 
-    @Test func `schedulers of one name are two, and one that was gone is a new one`() throws {
+    @Test func `schedulers of one name are distinct, and a new one is not the old`() throws {
         var finder = finder()
         func one(_ id: Int) throws -> SchedulerState {
             try seen(id: id, queue: (1, 1), activity: "runs", executed: 5)
@@ -112,7 +111,7 @@ import Testing
         #expect(try look(&finder, 40, one(1), one(2)).count == 2)
     }
 
-    @Test func `the sentence of a wait says how many are there`() throws {
+    @Test func `a wait's sentence gives the number of waiters`() throws {
         var finder = finder()
         _ = try look(&finder, 0, seen(queue: (1, 1)), seen(id: 2, queue: (2, 2)))
         let states = try [seen(queue: (1, 1)), seen(id: 2, queue: (2, 2))]

@@ -23,7 +23,7 @@ private final class Flag: Sendable {
 
 @Suite(.inTurn, .serialized) struct StallTests {
     @Test(arguments: [true, false])
-    func `a body that runs for too long is told once, with its stack`(blocks: Bool) throws {
+    func `a body that runs too long is reported once, with stack`(blocks: Bool) throws {
         let scheduler = try Scheduler(.init(workers: 1, name: "stall-a"))
         let later = try Scheduler(.init(workers: 1, name: "stall-e"))
         let (leave, told, toldLater) = (Gate(), Gate(), Gate())
@@ -62,7 +62,7 @@ private final class Flag: Sendable {
         #expect("\(stall)".hasPrefix("a body on worker 0 of scheduler 'stall-a', thread \(worker.thread), "))
     }
 
-    @Test func `an operation that waits for too long is told, and what runs is not`() throws {
+    @Test func `an operation that waits too long is reported; running ones are not`() throws {
         let scheduler = try Scheduler(.init(workers: 1, name: "stall-b", spareWorkers: 0))
         let (leave, told) = (Gate(), Gate())
         let stalls = Locked<[Stall]>([])
@@ -102,7 +102,7 @@ private final class Flag: Sendable {
         #expect(sentences.count == 2)
     }
 
-    @Test func `a flood in which each operation has its turn is no stall`() throws {
+    @Test func `a flood that is served in turn is no stall`() throws {
         let scheduler = try Scheduler(.init(workers: 2, name: "stall-c"))
         let stalls = Locked<[Stall]>([])
         let watch = StallWatch(body: .seconds(20), wait: .seconds(20)) { stall in
@@ -117,7 +117,7 @@ private final class Flag: Sendable {
         #expect(stalls.withLock { $0.isEmpty })
     }
 
-    @Test func `schedulers of one name are told apart, and without stacks no thread is asked`() throws {
+    @Test func `schedulers of one name are distinct, and without stacks no thread is asked`() throws {
         let schedulers = try (0..<2).map { _ in try Scheduler(.init(workers: 1, name: "stall-f")) }
         let (leave, told) = (Gate(), Gate())
         let stalls = Locked<[Stall]>([])
@@ -145,7 +145,7 @@ private final class Flag: Sendable {
         }
     }
 
-    @Test func `what waits for a resume is no stall, and is one when it waits for a worker then`() throws {
+    @Test func `waiting for a resume is no stall, but then waiting for a worker is one`() throws {
         let suspended = try Scheduler(.init(workers: 1, name: "stall-g", spareWorkers: 0))
         let other = try Scheduler(.init(workers: 1, name: "stall-h", spareWorkers: 0))
         let (leave, began, toldOther, told) = (Gate(), Gate(), Gate(), Gate())
@@ -185,7 +185,7 @@ private final class Flag: Sendable {
                 "in the inboxes of background priority of scheduler 'stall-g'"))
     }
 
-    @Test func `a watch may be let go of under a lock that it tells under`() throws {
+    @Test func `a watch may be released under a lock its reports take`() throws {
         let scheduler = try Scheduler(.init(workers: 1, name: "stall-i"))
         let (leave, telling, told) = (Gate(), Gate(), Gate())
         let lock = Locked(())
@@ -205,7 +205,7 @@ private final class Flag: Sendable {
         try scheduler.shutdown()
     }
 
-    @Test func `a watch may be stopped where it tells`() throws {
+    @Test func `a watch may be stopped in its report`() throws {
         let scheduler = try Scheduler(.init(workers: 1, name: "stall-d"))
         let (leave, told) = (Gate(), Gate())
         let own = Locked<StallWatch?>(nil)
@@ -221,7 +221,7 @@ private final class Flag: Sendable {
         try scheduler.shutdown()
     }
 
-    @Test func `the stack of a thread that is none has a reason`() {
+    @Test func `the stack of a missing thread has a reason`() {
         let stack = ThreadStack(of: 4_194_303)
         #expect(stack.functions == [])
         #expect(stack.reason == "there is no thread 4194303")
@@ -236,13 +236,13 @@ private final class Flag: Sendable {
         }
     }
 
-    @Test func `limits that are none stop with a sentence`() async {
+    @Test func `invalid limits trap with a sentence`() async {
         await #expect(processExitsWith: .failure) { _ = StallWatch(body: .zero) }
     }
 }
 
 @Suite struct SchedulerStateTests {
-    @Test func `a scheduler is listed with what its workers do, and what waits`() throws {
+    @Test func `a scheduler is listed with its workers' activities and waiters`() throws {
         let scheduler = try Scheduler(.init(workers: 1, name: "state-a", spareWorkers: 0))
         let (began, leave) = (Gate(), Gate())
         try scheduler.submit {
@@ -275,7 +275,7 @@ private final class Flag: Sendable {
         #expect(after.queues.map(\.waiting) == [0, 0, 0])
     }
 
-    @Test func `it is said when the next timer is due, and that it is suspended`() async throws {
+    @Test func `a scheduler's state shows its next timer and suspension`() async throws {
         let scheduler = try Scheduler(.init(workers: 1, name: "state-c"))
         func state() -> SchedulerState? { SchedulerState.all().first { $0.name == "state-c" } }
         let timer = try scheduler.submit(after: .seconds(3_600)) {}

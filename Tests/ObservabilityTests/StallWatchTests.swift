@@ -31,7 +31,7 @@ private func whileOneRuns(_ name: String, _ body: () async -> Void) async {
 }
 
 @Suite(.inTurn, .serialized) struct StallWatchTests {
-    @Test func `a watch that nobody refers to has no thread, and its thread is not the program's`() async {
+    @Test func `an unreferenced watch has no thread, and its thread is not the program's`() async {
         await whileOneRuns("watch-a") {
             let threads = Mail<pid_t>()
             let watch = Locked<StallWatch?>(
@@ -49,7 +49,7 @@ private func whileOneRuns(_ name: String, _ body: () async -> Void) async {
         }
     }
 
-    @Test func `stop waits for a call that goes on`() async {
+    @Test func `stop waits for a call in flight`() async {
         await whileOneRuns("watch-b") {
             let (telling, leave) = (Gate(), Gate())
             let hasTold = Locked(false)
@@ -78,7 +78,7 @@ private func whileOneRuns(_ name: String, _ body: () async -> Void) async {
 
     // Memory use under a sanitizer proves nothing.
     @Test(.enabled(if: !isSanitized))
-    func `watches leave no thread behind, let go of or stopped where they tell`() async {
+    func `watches leave no thread behind, released or stopped in a report`() async {
         await #expect(processExitsWith: .exitCode(7)) {
             _ = changeAllocator(-8, 1)  // M_ARENA_MAX: otherwise threads leave arenas of 64 MiB each
             await whileOneRuns("watch-c") {
@@ -123,7 +123,7 @@ private func whileOneRuns(_ name: String, _ body: () async -> Void) async {
         }
     }
 
-    @Test func `a limit for waits that is none stops with a sentence`() async {
+    @Test func `an invalid limit for waits traps with a sentence`() async {
         await #expect(processExitsWith: .failure) { _ = StallWatch(wait: .zero) }
     }
 }

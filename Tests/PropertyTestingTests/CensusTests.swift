@@ -49,7 +49,7 @@ private func nameThread(_ name: String) {
         }
     }
 
-    @Test func `what is given back within the limit is not left`() async {
+    @Test func `a resource freed within the limit is not left`() async {
         await #expect(processExitsWith: .success) {
             let before = try Census()
             let file = open("/dev/null", O_RDONLY)
@@ -65,7 +65,7 @@ private func nameThread(_ name: String) {
         }
     }
 
-    @Test func `what was there before is not left, and what is expected is not told`() throws {
+    @Test func `earlier resources are not leaks, and expected ones are not reported`() throws {
         let count = LiveCount("Gadget")
         let gadget = Counted(count)
         let before = try Census()
@@ -80,7 +80,7 @@ private func nameThread(_ name: String) {
         withExtendedLifetime((gadget, another)) {}
     }
 
-    @Test func `a file that took the place of another is left`() async {
+    @Test func `a file that replaced another is left`() async {
         await #expect(processExitsWith: .success) {
             let file = open("/dev/null", O_RDONLY)
             let before = try Census()
@@ -102,7 +102,7 @@ private func nameThread(_ name: String) {
         }
     }
 
-    @Test func `the helper records what is left, and only that`() async {
+    @Test func `the helper records leftovers, and only those`() async {
         await expectNothingLeft(except: { _ in true }) {}
         await withKnownIssue {
             let count = LiveCount("Gizmo")
@@ -117,7 +117,7 @@ private func nameThread(_ name: String) {
 
     struct Failed: Error, Equatable {}
 
-    @Test func `the helper passes on what its body throws`() async {
+    @Test func `the helper rethrows its body's error`() async {
         await #expect(throws: Failed()) {
             try await expectNothingLeft(except: { _ in true }) { () async throws(Failed) in throw Failed() }
         }
@@ -146,7 +146,7 @@ private func nameThread(_ name: String) {
         withExtendedLifetime(kept) {}
     }
 
-    @Test func `a count that nobody refers to is forgotten`() throws {
+    @Test func `an unreferenced count is forgotten`() throws {
         do { withExtendedLifetime(Counted(LiveCount("Forgotten"))) {} }
         _ = LiveCount("Another")
         #expect(!(try Census()).resources.contains { "\($0)".contains("Forgotten") })

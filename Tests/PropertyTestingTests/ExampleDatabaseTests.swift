@@ -31,7 +31,7 @@ private func tape(_ choices: UInt64...) -> Tape { Tape(choices) }
         #expect(folder.examples.tapes(of: "a") == (3...12).reversed().map { tape($0) })
     }
 
-    @Test func `one that holds ten times is forgotten, and its file`() throws {
+    @Test func `after ten passes one is forgotten, and its file`() throws {
         let folder = Folder()
         try folder.examples.note(tape(7), held: [], of: "a")
         for _ in 1...9 { try folder.examples.note(nil, held: [tape(7)], of: "a") }
@@ -43,7 +43,7 @@ private func tape(_ choices: UInt64...) -> Tape { Tape(choices) }
         #expect(folder.files == [])
     }
 
-    @Test func `one that fails again begins anew`() throws {
+    @Test func `a new failure resets its count`() throws {
         let folder = Folder()
         try folder.examples.note(tape(7), held: [], of: "a")
         for _ in 1...9 { try folder.examples.note(nil, held: [tape(7)], of: "a") }
@@ -52,7 +52,7 @@ private func tape(_ choices: UInt64...) -> Tape { Tape(choices) }
         #expect(folder.examples.tapes(of: "a") == [tape(7)])
     }
 
-    @Test func `a file that is damaged gives what can be read of it`() throws {
+    @Test func `a damaged file yields its readable part`() throws {
         let folder = Folder()
         try folder.examples.note(tape(7), held: [], of: "a")
         let path = folder.path + "/" + folder.files[0]
@@ -61,7 +61,7 @@ private func tape(_ choices: UInt64...) -> Tape { Tape(choices) }
         #expect(folder.examples.tapes(of: "a") == [tape(7), tape(10, 11), tape(8)])
     }
 
-    @Test func `a folder that cannot be written is named`() throws {
+    @Test func `an unwritable folder is named`() throws {
         let examples = ExampleDatabase(folder: "/proc/no/such/folder")
         #expect(examples.tapes(of: "a") == [])
         let error = #expect(throws: ExampleDatabaseError.self) {
@@ -71,7 +71,7 @@ private func tape(_ choices: UInt64...) -> Tape { Tape(choices) }
         #expect(throws: Never.self) { try examples.note(nil, held: [], of: "a") }
     }
 
-    @Test func `names that differ in signs alone have files of their own`() throws {
+    @Test func `names that differ only in punctuation have own files`() throws {
         let folder = Folder()
         for name in ["a/b", "a-b", "a b", String(repeating: "x", count: 1_000)] {
             try folder.examples.note(tape(UInt64(name.utf8.count)), held: [], of: name)
@@ -80,7 +80,7 @@ private func tape(_ choices: UInt64...) -> Tape { Tape(choices) }
         #expect(folder.examples.tapes(of: "a/b") == [tape(3)])
     }
 
-    @Test func `forAll checks first what failed before, until it holds`() async throws {
+    @Test func `forAll first checks earlier failures until they hold`() async throws {
         let folder = Folder()
         let limit = Locked(900)
         let values = Locked([Int]())
@@ -118,7 +118,7 @@ private func tape(_ choices: UInt64...) -> Tape { Tape(choices) }
         #expect(folder.files == [])
     }
 
-    @Test func `the kept ones that were checked before the one that fails have held, and no others`()
+    @Test func `only the examples checked before the failing one have held`()
         async throws
     {
         let folder = Folder()
@@ -137,7 +137,7 @@ private func tape(_ choices: UInt64...) -> Tape { Tape(choices) }
         #expect(try await run { (940...960).contains($0) } == ["0", "1", "1", "2"])
     }
 
-    @Test func `a counterexample that the generator does not make any more is left out`() async throws {
+    @Test func `a counterexample the generator no longer makes is left out`() async throws {
         let outcome = await check(
             Generator<Int>.int(in: 0...9).filter { $0 > 5 },
             options: PropertyOptions(cases: 5, seed: 1, examples: [tape(2)])

@@ -6,7 +6,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(.seconds(60))) struct ExplorationFailureTests {
-    @Test func `a task that another thread makes ready is told`() async throws {
+    @Test func `a task made ready by a foreign thread is shown`() async throws {
         let failure = try await failing {
             let waiting = Locked<CheckedContinuation<Void, Never>?>(nil)
             async let first: Void = withCheckedContinuation { continuation in
@@ -21,7 +21,7 @@ import Testing
         #expect(failure.reason == .outside)
     }
 
-    @Test func `a task that another thread makes ready later is told`() async throws {
+    @Test func `a task a foreign thread makes ready later is shown`() async throws {
         let failure = try await failing {
             let waiting = Locked<CheckedContinuation<Void, Never>?>(nil)
             async let first: Void = withCheckedContinuation { continuation in
@@ -41,7 +41,7 @@ import Testing
         #expect(failure.reason == .outside)
     }
 
-    @Test func `tasks that yield for ever are told, and tasks that yield until another one has come are not`()
+    @Test func `tasks that yield forever are reported, and tasks that yield until another arrives are not`()
         async throws
     {
         let failure = try await failing(options: ExplorationOptions(steps: 1_000)) {
@@ -64,7 +64,7 @@ import Testing
         #expect(usual.decisions < 10, "\(usual)")
     }
 
-    @Test func `a task that asks again and again is overtaken by those that wait`() async throws {
+    @Test func `a polling task is overtaken by waiting ones`() async throws {
         let usual = ExplorationOptions(departures: 0, random: 0, steps: 1_000)
         _ = try await covered(options: usual) {
             let isSet = Locked(false)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `what is left over where nothing can go on is cancelled`() async throws {
+    @Test func `tasks left over where nothing can go on are cancelled`() async throws {
         let cancelled = Locked(0)
         let failure = try await failing(options: ExplorationOptions(departures: 0, random: 100)) {
             await withTaskCancellationHandler {
@@ -92,7 +92,7 @@ import Testing
         #expect(cancelled.withLock { $0 } > 0)
     }
 
-    @Test func `tasks that are left over are in every order, too`() async throws {
+    @Test func `leftover tasks are in every order, too`() async throws {
         let orders = Locked<Set<[Int]>>([])
         let coverage = try await covered(options: ExplorationOptions(departures: nil)) {
             let order = Locked<[Int]>([])
@@ -108,7 +108,7 @@ import Testing
         #expect(coverage.isComplete && orders.withLock { $0.count } == 6)
     }
 
-    @Test func `a main actor's task that is left over may be made ready after all`() async throws {
+    @Test func `a leftover main actor task may still be made ready`() async throws {
         let waiting = Locked<CheckedContinuation<Void, Never>?>(nil)
         _ = try await covered(options: ExplorationOptions(departures: 0, random: 0)) {
             Task { @MainActor in
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func `what waits by sleeping or yielding is not endless in a random order`() async throws {
+    @Test func `tasks that sleep or yield to wait are not endless in a random order`() async throws {
         let coverage = try await covered(
             options: ExplorationOptions(departures: 0, random: 200, steps: 1_000)
         ) {
@@ -174,7 +174,7 @@ import Testing
         #expect(!coverage.isComplete && !coverage.isCompleteWithinBound)
     }
 
-    @Test func `a failure that does not come again is told`() async throws {
+    @Test func `a failure that does not recur is reported`() async throws {
         let runs = Locked(0)
         let failure = try await failing {
             let run = runs.withLock { runs in
@@ -200,14 +200,14 @@ import Testing
         }
     }
 
-    @Test func `a task that is left over and yields for ever is told`() async throws {
+    @Test func `a leftover task that yields forever is reported`() async throws {
         let failure = try await failing(options: ExplorationOptions(steps: 1_000)) {
             Task { while true { await Task.yield() } }
         }
         #expect(failure.reason == .endless(steps: 1_000))
     }
 
-    @Test func `a body that does not repeat itself is told`() async throws {
+    @Test func `a nondeterministic body is reported`() async throws {
         let runs = Locked(0)
         let failure = try await failing {
             let run = runs.withLock { runs in
@@ -224,8 +224,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["0:9", "99:1"]) func `a schedule that does not fit is told`(_ text: String) async throws
-    {
+    @Test(arguments: ["0:9", "99:1"]) func `a schedule mismatch is reported`(_ text: String) async throws {
         let schedule = try #require(Schedule(text))
         let failure = try await failing(
             options: ExplorationOptions(replay: schedule), twoTasks(steps: 3, into: Locked([])))
@@ -278,8 +277,7 @@ import Testing
         #expect(live.withLock { $0 } == 0 && most.withLock { $0 } == 1)
     }
 
-    @Test func `explorations at the same time, and other tasks meanwhile, are each for itself`() async throws
-    {
+    @Test func `concurrent explorations and other tasks are independent`() async throws {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<4 {
                 group.addTask {

@@ -36,7 +36,7 @@ import Testing
         #expect(sum[0] == 1)
     }
 
-    @Test func `the limit holds, and is said`() async throws {
+    @Test func `the limit holds and is shown`() async throws {
         let coverage = try await covered(
             options: ExplorationOptions(departures: nil, limit: 10, random: 5),
             twoTasks(steps: 4, into: Locked([])))
@@ -158,7 +158,7 @@ import Testing
         #expect(outcomes.withLock { $0 } == ["done", "late"])
     }
 
-    @Test func `a point makes room for others, and elsewhere does nothing`() async throws {
+    @Test func `a point lets others run, and elsewhere does nothing`() async throws {
         await explorationPoint("elsewhere")
         let seen = Locked<Set<Int>>([])
         let body: @Sendable () async -> Void = {
@@ -179,7 +179,7 @@ import Testing
         #expect(seen.withLock { $0 } == [1, 2])
     }
 
-    @Test func `one departure puts off a task behind a whole chain of others`() async throws {
+    @Test func `one departure delays a task behind a whole chain of others`() async throws {
         let orders = Locked<Set<String>>([])
         _ = try await covered(options: ExplorationOptions(departures: 1, random: 0)) {
             let order = Locked("")
@@ -268,7 +268,7 @@ import Testing
         #expect(logs.withLock { $0.isSuperset(of: [[1, 2, -1, -2], [2, 1, -1, -2], [1, -1, 2, -2]]) })
     }
 
-    @Test func `a task that outlives its exploration goes on, and is a step of the next one`() async throws {
+    @Test func `a task that outlives its exploration continues as a step of the next`() async throws {
         // Like a service that a program starts at its first use.
         let (requests, service) = AsyncStream.makeStream(of: CheckedContinuation<Int, Never>.self)
         let isStarted = Locked(false)
@@ -296,7 +296,7 @@ import Testing
         service.finish()
     }
 
-    @Test func `what is left at a point by an endless schedule is not in the next one`() async throws {
+    @Test func `tasks left at a point by an endless schedule are not in the next`() async throws {
         actor Endless {
             func go() async { while true { await explorationPoint("again") } }
         }
@@ -362,7 +362,7 @@ import Testing
         #expect(failure.steps.contains { $0.points == ["read"] })
     }
 
-    @Test func `the values of the caller's task are those of the body`() async throws {
+    @Test func `the body sees the values of the caller's task`() async throws {
         let seen = Locked<Set<Int>>([])
         try await Bound.$number.withValue(7) {
             _ = try await covered {

@@ -5,7 +5,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(.seconds(60))) struct ExploreTests {
-    @Test func `explore records one issue, with what replays it`() async {
+    @Test func `explore records one issue, with its replay`() async {
         let body = Subject.lostWakeup.body(isFaulty: true)
         await withKnownIssue {
             let coverage = await explore(body)
@@ -16,7 +16,7 @@ import Testing
         await withKnownIssue {
             await explore(replay: "x", body)
         } matching: {
-            "\($0)".contains("'x' is no schedule")
+            "\($0)".contains("'x' is not a schedule")
         }
     }
 
@@ -37,7 +37,7 @@ import Testing
         #expect(runs.withLock { $0 } >= 2)
     }
 
-    @Test func `explore says what it has run`() async throws {
+    @Test func `explore reports its runs`() async throws {
         let coverage = try #require(
             await explore(departures: nil, Subject.overselling.body(isFaulty: false)))
         #expect("\(coverage)".hasPrefix("all "), "\(coverage)")

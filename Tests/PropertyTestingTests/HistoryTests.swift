@@ -161,7 +161,7 @@ private final class Counter: Sendable {
         #expect(count.value == 0)
     }
 
-    @Test func `more calls than there is room for stop the process`() async throws {
+    @Test func `more calls than fit stop the process`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let history = History<Int, Int>(threads: 1, callsPerThread: 1)
             for number in 0..<2 { _ = history.record(on: 0, number) { 0 } }

@@ -170,7 +170,7 @@ import Testing
         #expect(isLinearizable(Array(calls.suffix(1)), from: [59], step: Self.fifo))
     }
 
-    @Test func `what overlaps without end stops the process`() async throws {
+    @Test func `endless overlap stops the process`() async throws {
         await #expect(processExitsWith: .failure) {
             let calls = (0..<65).map {
                 Call(QueueOperation.push($0), answered: Int?.none, called: 0, returned: 1)
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func `parts that have nothing to do with each other are judged on their own`() {
+    @Test func `independent parts are judged separately`() {
         struct Entry: Hashable, Sendable {
             let key: Int
             let isWrite: Bool

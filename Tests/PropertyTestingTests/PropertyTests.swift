@@ -84,7 +84,7 @@ import Testing
         #expect((50...150).contains(labels["zero"] ?? 0))
     }
 
-    @Test func `a generator that discards everything is given up`() async {
+    @Test func `a generator that discards all is abandoned`() async {
         let outcome = await check(
             Generator<Int>.int(in: 0...9).filter { $0 > 9 }, options: PropertyOptions(cases: 20, seed: 1)
         ) { _ in nil }
@@ -104,7 +104,7 @@ import Testing
         #expect(runs.withLock { $0 } == 30)
     }
 
-    @Test func `a counterexample says where in the property`() async {
+    @Test func `a counterexample names its location`() async {
         let line = #line + 2
         await withKnownIssue {
             await forAll(.int(in: 7...7), cases: 1, examples: nil) { value in #expect(value < 7) }
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `what a property should cover is judged where five cases of it are expected`() async {
+    @Test func `coverage of a property is judged where five cases are expected`() async {
         func hold(_ cases: Int, _ percent: Int, above least: Int) async {
             await forAll(
                 .int(in: 0...99), cases: cases, covering: [.cover(percent, "large") { $0 >= least }]

@@ -128,7 +128,7 @@ private struct Program: Sendable {
         return max(40, Int(410 * min(1, scale)))
     }
 
-    @Test func `with actors alone shared, the orders that are run have all outcomes`() async {
+    @Test func `with only actors shared, the orders run have all outcomes`() async {
         let action = Generator<Action>.element(of: [
             .local, .yields, .local, .note(0), .note(1), .noteTwice(0), .noteAtBoth, .pass, .open,
             .awaitFirst, .group, .lateGroup, .detached, .beside,
@@ -162,7 +162,7 @@ private struct Program: Sendable {
     }
 
     @Test(arguments: [Action.lateGroup, .beside])
-    func `what ends, and what is in actors, has orders where actors alone are shared`(
+    func `ends and actor steps have orders where only actors are shared`(
         _ action: Action
     ) async throws {
         let program = Program(tasks: [[action]])
@@ -171,7 +171,7 @@ private struct Program: Sendable {
         #expect(all.0.count > 1 && reduced.0 == all.0)
     }
 
-    @Test func `with actors alone shared, a step that reads the time is one of those that differ`()
+    @Test func `with only actors shared, a step that reads the time counts as differing`()
         async throws
     {
         let times = Locked<Set<Duration>>([])

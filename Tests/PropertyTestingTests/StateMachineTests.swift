@@ -107,7 +107,7 @@ private struct StackMachine: StateMachine {
         #expect(found.value.count == 4)
     }
 
-    @Test func `what goes wrong at the same time alone is found, and drawn`() async throws {
+    @Test func `a fault seen only in parallel is found, and drawn`() async throws {
         let machine = StackMachine(popsInTwoSteps: true)
         let alone = await check(CommandProgram.all(), options: PropertyOptions(cases: 200, seed: 3)) {
             await checkCommands($0, of: machine)
@@ -162,7 +162,7 @@ private struct StackMachine: StateMachine {
         #expect(try simplest(Generator<Int>.integer) == 0 && simplest(.integer(in: -7...7)) == -7)
     }
 
-    @Test func `numbers stay in their range, and have those that surprise`() throws {
+    @Test func `numbers stay in range, and include edge cases`() throws {
         let some = try values(Generator<Double>.number(in: -1.5...2.5))
         #expect(some.allSatisfy { (-1.5...2.5).contains($0) })
         #expect(some.contains { $0 < -1 } && some.contains { $0 > 2 })

@@ -46,7 +46,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
 }
 
 @Suite(.watched(.seconds(120))) struct WatchdogTests {
-    @Test func `a scope that hangs ends the process, which says what hung and how`() async throws {
+    @Test func `a hung scope ends the process, which reports what hung and how`() async throws {
         let result = await #expect(processExitsWith: .exitCode(70), observing: [\.standardErrorContent]) {
             setenv("WATCHDOG_SCALE", "1", 1)
             Watchdog.run("the dam", limit: short, state: { "three leaks" }) { hang() }
@@ -59,7 +59,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
         #expect(text.contains("\n  its state: three leaks\n"), "\(text)")
     }
 
-    @Test func `the report says where each thread is`() async throws {
+    @Test func `the report locates each thread`() async throws {
         let result = await #expect(processExitsWith: .exitCode(70), observing: [\.standardErrorContent]) {
             let named = Gate()
             _ = concurrently(2) { thread in
@@ -94,7 +94,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
         #expect(try text(of: result).hasPrefix("watchdog: 'a task' has not ended"))
     }
 
-    @Test func `the outer scope fires when the inner one has time, and tells of it`() async throws {
+    @Test func `the outer scope fires when the inner has time, and reports it`() async throws {
         let result = await #expect(processExitsWith: .exitCode(70), observing: [\.standardErrorContent]) {
             let depth = Depth()
             Watchdog.run("outer", limit: short, state: depth.awaited) {
@@ -109,7 +109,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
         #expect(!text.contains("'ended'"), "\(text)")
     }
 
-    @Test func `the inner scope fires when its time is over first`() async throws {
+    @Test func `the inner scope fires when it expires first`() async throws {
         let result = await #expect(processExitsWith: .exitCode(70), observing: [\.standardErrorContent]) {
             Watchdog.run("outer", limit: long) { Watchdog.run("inner", limit: short) { hang() } }
         }
@@ -118,7 +118,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
         #expect(text.contains("\n  around it, for "), "\(text)")
     }
 
-    @Test func `of many scopes at once only the one that hangs is reported`() async throws {
+    @Test func `of many scopes at once only the hung one is reported`() async throws {
         let result = await #expect(processExitsWith: .exitCode(70), observing: [\.standardErrorContent]) {
             let depths = (0..<8).map { _ in Depth() }
             _ = concurrently(8) { thread in
@@ -216,7 +216,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
 
     struct Failed: Error, Equatable {}
 
-    @Test func `a scope that ends gives what its body gives`() async throws {
+    @Test func `a scope returns its body's result`() async throws {
         #expect(Watchdog.run("a scope", limit: long) { 3 } == 3)
         #expect(await Watchdog.run("a scope", limit: long) { () async in 3 } == 3)
         #expect(Watchdog.noting({ "a note" }) { 3 } == 3)
@@ -249,7 +249,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
         }
     }
 
-    @Test func `a gate tells whether it was opened in time`() {
+    @Test func `a gate reports if it was opened in time`() {
         let gate = Gate()
         #expect(!gate.wait(timeout: .milliseconds(5)))
         #expect(!gate.wait(timeout: .zero))

@@ -23,7 +23,7 @@ private func current() async -> Scheduler? { await Task { @MainActor in await on
 private func shutDown(_ scheduler: Scheduler) throws { try scheduler.shutdown() }
 
 @Suite struct DefaultExecutorTests {
-    @Test func `tasks without an executor of their own run on the scheduler`() async {
+    @Test func `tasks without their own executor run on the scheduler`() async {
         await #expect(processExitsWith: .success) {
             let scheduler = try Scheduler(.init(workers: 2))
             #expect(await current() == nil)
@@ -48,7 +48,7 @@ private func shutDown(_ scheduler: Scheduler) throws { try scheduler.shutdown() 
         }
     }
 
-    @Test func `a task that slept goes on on the scheduler, not before its time`() async {
+    @Test func `a task that slept resumes on the scheduler, not too early`() async {
         await #expect(processExitsWith: .success) {
             Scheduler.shared.installAsDefaultExecutor()
             let start = ContinuousClock.now

@@ -32,7 +32,7 @@
             }
         }
 
-        @Test func `a graceful shutdown runs what waits`() async throws {
+        @Test func `a graceful shutdown runs waiters`() async throws {
             let busy = try await Busy("busy-drain", waiting: 20)
             let service = SchedulerService(busy.scheduler, deadline: .seconds(600))
             try await testGracefulShutdown { trigger in
@@ -50,7 +50,7 @@
             try? scheduler.submit { goOn(on: scheduler) }
         }
 
-        @Test func `what has not begun by the deadline is cancelled and counted`() async throws {
+        @Test func `work not begun by the deadline is cancelled and counted`() async throws {
             let scheduler = try Scheduler(.init(workers: 1, name: "endless"))
             Self.goOn(on: scheduler)
             let service = SchedulerService(scheduler, deadline: .zero)
@@ -66,7 +66,7 @@
             }
         }
 
-        @Test func `a service whose task is cancelled cancels what waits`() async throws {
+        @Test func `a service whose task is cancelled cancels waiters`() async throws {
             let busy = try await Busy("busy-stop", waiting: 3)
             let service = SchedulerService(busy.scheduler, deadline: .seconds(600))
             let task = Task { try await service.run() }

@@ -40,7 +40,7 @@
             }
         }
 
-        @Test func `a log that is stopped leaves a later one in place`() async throws {
+        @Test func `stopping a log leaves a later one in place`() async throws {
             await #expect(processExitsWith: .success) {
                 let handler = InMemoryLogHandler()
                 let first = SchedulerLog(Logger(label: "first") { _ in InMemoryLogHandler() }, body: nil)

@@ -30,7 +30,7 @@
             #expect(await eventually { scheduler.statistics.executed == before + count })
         }
 
-        @Test func `counters grow by what was done since the last reading`() async throws {
+        @Test func `counters grow by the work done since the last reading`() async throws {
             let factory = TestMetrics()
             let metrics = SchedulerMetrics(factory)
             try await withScheduler(.init(workers: 2, name: "m-counters")) { scheduler in
@@ -47,7 +47,7 @@
             }
         }
 
-        @Test func `gauges say what waits, and go with their scheduler`() async throws {
+        @Test func `gauges report waiters, and end with the scheduler`() async throws {
             let factory = TestMetrics()
             let metrics = SchedulerMetrics(factory)
             let name = [("scheduler", "m-gauges")]
@@ -68,7 +68,7 @@
             #expect(factory.meters(label: "scheduler_suspended", dimensions: name).isEmpty)
         }
 
-        @Test func `times are told while the recorder is on`() async throws {
+        @Test func `times are reported while recording`() async throws {
             let factory = TestMetrics()
             Recorder.start()
             let metrics = SchedulerMetrics(factory)
@@ -81,7 +81,7 @@
             #expect(try factory.expectTimer("scheduler_run_seconds").values.count >= 10)
         }
 
-        @Test func `as a service it reads at intervals, and a last time`() async throws {
+        @Test func `as a service it reads at intervals, and once at end`() async throws {
             let factory = TestMetrics()
             let clock = ManualClock()
             let metrics = SchedulerMetrics(factory, interval: .seconds(10), clock: clock)
@@ -105,7 +105,7 @@
             try await scheduler.shutdown()
         }
 
-        @Test func `the table of the article is what is emitted`() async throws {
+        @Test func `the article's table matches the metrics`() async throws {
             let factory = TestMetrics()
             Recorder.start()
             let metrics = SchedulerMetrics(factory)
@@ -133,7 +133,7 @@
             #expect(rows.map { "\($0[0]) \($0[2])" } == units)
         }
 
-        @Test func `the board asks for metrics of the table alone`() throws {
+        @Test func `the board uses only metrics of the table`() throws {
             let board = try Self.text("Examples/server/grafana.json")
             _ = try JSONSerialization.jsonObject(with: Data(board.utf8))
             let asked = Set(board.matches(of: /scheduler_[a-z_]+/).map { String($0.output) })

@@ -157,7 +157,7 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
         #expect(cFinals.value == 0)
     }
 
-    @Test func `a scheduler that cannot be made is not made`() {
+    @Test func `an invalid scheduler is not made`() {
         let impossible: [(csched_configuration, csched_status)] = [
             (configuration(workers: 0), .invalidWorkers), (configuration(workers: 257), .invalidWorkers),
             (configuration(workers: .max - 1), .invalidWorkers),
@@ -184,7 +184,7 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
         }
     }
 
-    @Test func `a range at either end of the integers is called as it is`() throws {
+    @Test func `a range at either end of the integers is used as is`() throws {
         try withScheduler(.workers(2)) { scheduler in
             for first in [Int.min, Int.max - 100] {
                 let sum = Count()
@@ -222,7 +222,7 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
 
     /// The lane's operation is further out on the stack: it waits, helping with anything, and so runs an operation
     /// of another lane, which drains the first lane.
-    @Test func `draining a lane from what runs inside its operation would deadlock, and says so`() throws {
+    @Test func `draining a lane from work run inside its operation would deadlock, and says so`() throws {
         try withScheduler(.workers(1)) { scheduler in
             let (lane, other) = try (SerialLane(on: scheduler), SerialLane(on: scheduler))
             let refusals = Count()
@@ -261,7 +261,7 @@ func sentence(_ result: ExitTest.Result?) -> String {
             #expect(csched_submit(scheduler!, destroy) == .ok)
             Gate().wait()  // for ever: the operation stops the process
         }
-        #expect(sentence(result).contains("called on a worker of the scheduler itself"))
+        #expect(sentence(result).contains("called on one of the scheduler's workers"))
     }
 
     @Test func `resuming what is not suspended says so`() async {
@@ -276,7 +276,7 @@ func sentence(_ result: ExitTest.Result?) -> String {
         #expect(sentence(result).contains("csched_scheduler_resume: not suspended"))
     }
 
-    @Test func `leaving more often than entering says so`() async {
+    @Test func `leaving more than entering is reported`() async {
         let result = await #expect(
             processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]
         ) {
@@ -288,7 +288,7 @@ func sentence(_ result: ExitTest.Result?) -> String {
     }
 
     #if DEBUG
-        @Test func `a body that waits for the counter that counts it says so`() async {
+        @Test func `a body that awaits its own counter is reported`() async {
             let result = await #expect(
                 processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]
             ) {
@@ -300,7 +300,7 @@ func sentence(_ result: ExitTest.Result?) -> String {
             #expect(sentence(result).contains("waits for a counter in which that body itself is counted"))
         }
 
-        @Test func `a body that waits for one below it on the stack says so`() async {
+        @Test func `a body awaiting one below it on the stack is reported`() async {
             let result = await #expect(
                 processExitsWith: .signal(SIGABRT), observing: [\.standardErrorContent]
             ) {

@@ -79,7 +79,7 @@ extension Stress {
             }
         }
 
-        @Test func `threads that were needed for a time go again`() throws {
+        @Test func `temporarily needed threads exit again`() throws {
             let gate = Gate()
             let counter = try CompletionCounter()
             try withScheduler(.init(workers: 2, name: "spare-t")) { scheduler in
@@ -93,7 +93,7 @@ extension Stress {
             }
         }
 
-        @Test func `threads that are not needed go while there is work all the time`() throws {
+        @Test func `unneeded threads exit even while there is always work`() throws {
             let gate = Gate()
             let counter = try CompletionCounter()
             try withScheduler(.init(workers: 2, name: "busy-t")) { scheduler in
@@ -110,14 +110,14 @@ extension Stress {
             }
         }
 
-        @Test func `a limit of spare workers is kept, counted and told`() async {
+        @Test func `a limit of spare workers is kept, counted, shown`() async {
             let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
                 try blockFour(spareWorkers: 2)
             }
             #expect(sentence(result).contains("'limit-t': as many workers are blocked as the limit"))
         }
 
-        @Test func `a replacement that finds ended workers goes on with the crew that is left`() throws {
+        @Test func `a replacement that finds ended workers continues with the rest`() throws {
             try withScheduler(.init(workers: 3, name: "ended-t", spareWorkers: 3)) { scheduler in
                 for _ in 0..<4 {
                     let gates = [Gate(), Gate()]
@@ -140,7 +140,7 @@ extension Stress {
             }
         }
 
-        @Test func `workers that leave count for no spare ones`() throws {
+        @Test func `leaving workers do not count as spare`() throws {
             let gate = Gate()
             let (begun, smaller) = (Count(), Count())
             let counter = try CompletionCounter()
@@ -192,7 +192,7 @@ extension Stress {
             #expect(replaced < 10)
         }
 
-        @Test func `without spare workers nobody is replaced`() throws {
+        @Test func `without spare workers none is replaced`() throws {
             let gate = Gate()
             let counter = try CompletionCounter()
             try withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in
@@ -205,14 +205,14 @@ extension Stress {
             }
         }
 
-        @Test func `a number of spare workers that is not possible is refused`() {
+        @Test func `an invalid number of spare workers is refused`() {
             for count in [-1, 65_537, Int.max] {
                 let configuration = Scheduler.Configuration(workers: 1, spareWorkers: count)
                 #expect(code { _ = try Scheduler(configuration) } == .invalidSpareWorkers)
             }
         }
 
-        @Test func `what a blocking body returns and throws comes back`() throws {
+        @Test func `a blocking body's values and errors are kept`() throws {
             struct Failure: Error {}
             #expect(Scheduler.blocking { 3 } == 3)
             #expect(throws: Failure.self) { try Scheduler.blocking { throw Failure() } }
@@ -228,7 +228,7 @@ extension Stress {
             }
         }
 
-        @Test func `what a replaced operation submits is run, while it blocks again`() throws {
+        @Test func `a replaced operation's submissions run while it blocks again`() throws {
             let counter = try CompletionCounter()
             let again = Gate()
             let gate = Gate()
@@ -248,7 +248,7 @@ extension Stress {
         // MARK: Waits
 
         @Test(arguments: [1, 2, 4])
-        func `a wait under a lock runs nobody who wants it`(workers: Int) throws {
+        func `a wait under a lock runs no contender`(workers: Int) throws {
             try withScheduler(.init(workers: workers)) { scheduler in
                 let lock = Locked(0)
                 let all = try CompletionCounter()
@@ -270,7 +270,7 @@ extension Stress {
         }
 
         @Test(arguments: [1, 2, 4])
-        func `what runs below a wait does not see its task-local values`(workers: Int) throws {
+        func `operations below a wait see none of its task locals`(workers: Int) throws {
             try withScheduler(.init(workers: workers)) { scheduler in
                 let strangers = Count()
                 let all = try CompletionCounter()
@@ -338,7 +338,7 @@ extension Stress {
         }
 
         @Test(arguments: [1, 2, 4])
-        func `a limit holds, and nothing runs on the stack of who waits`(workers: Int) throws {
+        func `a limit holds, and nothing runs on the waiter's stack`(workers: Int) throws {
             try withScheduler(.init(workers: workers)) { scheduler in
                 let gate = try CompletionCounter()
                 let all = try CompletionCounter()
@@ -362,7 +362,7 @@ extension Stress {
             }
         }
 
-        @Test func `a wait helps whom its caller names`() throws {
+        @Test func `a wait helps its chosen work`() throws {
             try withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in
                 for help in CompletionCounter.Help.allCases where help != .nobody {
                     let order = Locked<[String]>([])
@@ -385,7 +385,7 @@ extension Stress {
             }
         }
 
-        @Test func `a wait that helps nobody leaves it to another worker`() throws {
+        @Test func `a wait without help leaves it to another worker`() throws {
             try withScheduler(.init(workers: 1)) { scheduler in
                 let all = try CompletionCounter()
                 let elsewhere = Count()
@@ -409,7 +409,7 @@ extension Stress {
         /// counted, because a busy machine stretches any time. Newest first, the mean walk was half of the group. For long
         /// children it was a fifth, when a fair turn took more than was run until the next fair turn (X4).
         @Test(arguments: [1, 2], [0, 20])
-        func `a child of a group that a task on a worker fills has few older ones when it ends`(
+        func `a child of a group filled by a task on a worker has few older ones at its end`(
             workers: Int, length_us: Int
         ) async throws {
             let count = 20_000

@@ -121,7 +121,7 @@ private func onThread<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer
         try await scheduler.shutdown()
     }
 
-    @Test func `in a task within values of its thread, and in these again after it`() async throws {
+    @Test func `in a task within its thread's values, and in these after it`() async throws {
         let seen = await onThread {
             Local.$number.withValue(1) {
                 var inside: [Bool] = []
@@ -134,7 +134,7 @@ private func onThread<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer
         #expect(seen == [right, Array(repeating: true, count: 5), [true]])
     }
 
-    @Test func `the keys of what is bound are known, also of a parent's`() async throws {
+    @Test func `the keys of bound values are known, even a parent's`() async throws {
         let (number, text) = (BoundValues.address(of: Local.$number), BoundValues.address(of: Local.$text))
         let keys: @Sendable () -> [UInt] = {
             var keys: [UInt] = []
@@ -168,7 +168,7 @@ private func onThread<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer
         }
     }
 
-    @Test func `where nothing is bound, an operation that inherits is submitted as it is`() async throws {
+    @Test func `with nothing bound, an inheriting operation is submitted as is`() async throws {
         let inTask = Task.detached { () -> [Bool] in
             let scheduler = try Scheduler(.init(workers: 1))
             let (seen, counter) = (Locked<[Bool]>([]), try CompletionCounter())

@@ -28,7 +28,7 @@ private func withFullScheduler(
 
 @Suite(.inTurn) struct CapacityTests {
     @Test(arguments: [1, 10])
-    func `reject refuses what exceeds the capacity, and only that`(capacity: Int) throws {
+    func `reject refuses submissions over capacity only`(capacity: Int) throws {
         try withFullScheduler(.reject, capacity: capacity) { scheduler, gate in
             let released = Count()
             let counter = try CompletionCounter()
@@ -58,7 +58,7 @@ private func withFullScheduler(
         }
     }
 
-    @Test func `runInCaller counts what it runs, and runs nothing while suspended`() throws {
+    @Test func `runInCaller counts its runs, and runs nothing while suspended`() throws {
         try withFullScheduler(.runInCaller, capacity: 2) { scheduler, gate in
             let ran = Count()
             let released = Count()

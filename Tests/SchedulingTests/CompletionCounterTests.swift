@@ -50,7 +50,7 @@ extension Stress {
     @Suite(.inTurn) struct Waiting {
         /// `Slots` is plain memory: a weakened ordering is a data race under ThreadSanitizer.
         @Test(arguments: [1, 2, 4])
-        func `a wait sees what the operations wrote`(workers: Int) throws {
+        func `a wait sees the operations' writes`(workers: Int) throws {
             try withScheduler(.workers(workers)) { scheduler in
                 let counter = try CompletionCounter()
                 for round in 1...scaled(300) {
@@ -63,7 +63,7 @@ extension Stress {
         }
 
         @Test(arguments: [2, 8])
-        func `the last leaver sees what every other leaver wrote`(threads: Int) throws {
+        func `the last leaver sees all other leavers' writes`(threads: Int) throws {
             for value in 1...scaled(200) {
                 let counter = try CompletionCounter()
                 let slots = Slots(count: threads)
@@ -76,7 +76,7 @@ extension Stress {
             }
         }
 
-        @Test func `an operation sees what its submitter wrote`() throws {
+        @Test func `an operation sees its submitter's writes`() throws {
             try withScheduler(.workers(2)) { scheduler in
                 let counter = try CompletionCounter()
                 for value in 1...scaled(1000) {
@@ -177,7 +177,7 @@ extension Stress {
         }
 
         /// Each case is long enough for more than one sweep of the list.
-        @Test func `what is not cancelled fires exactly once, what is cancelled never`() async {
+        @Test func `uncancelled ones fire exactly once, cancelled ones never`() async {
             let step = Generator<NotificationStep> { source in
                 let kind = source.draw(below: 24)
                 let choice = Int(source.draw(below: 1000))
@@ -218,7 +218,7 @@ extension Stress {
             }
         }
 
-        @Test func `threads that notify and cancel at once sweep nothing that is live`() throws {
+        @Test func `concurrent notify and cancel calls sweep nothing live`() throws {
             for _ in 0..<scaled(20) {
                 // Unsafe: the C side synchronises every call.
                 nonisolated(unsafe) let counter = try #require(csched_completion_create())
@@ -293,7 +293,7 @@ extension Stress {
         /// A worker enters a body's own counter in advance for what the body submits to it. A notification is
         /// not such a body, although a worker calls it: here its submission goes to the other worker, while its
         /// own worker sleeps.
-        @Test func `what a notification submits completes while its worker sleeps`() throws {
+        @Test func `a notification's submission completes as its worker sleeps`() throws {
             let scheduler = try Scheduler(.workers(2))
             for _ in 0..<scaled(100) {
                 let counter = try CompletionCounter()
@@ -365,7 +365,7 @@ private func submit(
         #expect(counter.wait(timeout: .seconds(Int64.max)) == .completed)
     }
 
-    @Test func `exactly one leaver of a generation is told it was the last`() throws {
+    @Test func `exactly one leaver per generation learns it was last`() throws {
         let counter = try CompletionCounter()
         for _ in 0..<scaled(200) {
             counter.enter(4)
@@ -383,7 +383,7 @@ private func submit(
         counter.leave()
     }
 
-    @Test func `a counter that was given up fires its notification, and frees it`() throws {
+    @Test func `an abandoned counter fires and frees its notification`() throws {
         let released = Count()
         try withScheduler(.workers(1)) { scheduler in
             let gate = Gate()

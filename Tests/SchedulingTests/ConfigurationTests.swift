@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.inTurn) struct ConfigurationTests {
     @Test(arguments: [0, 257, -1, Int.max, Int.min, Int(UInt32.max)])
-    func `a number of workers that is not possible is refused`(workers: Int) throws {
+    func `an invalid number of workers is refused`(workers: Int) throws {
         #expect(code { _ = try Scheduler(.workers(workers)) } == .invalidWorkers)
         let scheduler = try Scheduler(.workers(1))
         #expect(code { try scheduler.setWorkers(workers) } == .invalidWorkers)
@@ -16,12 +16,12 @@ import Testing
     }
 
     @Test(arguments: [0, -1, Int.min])
-    func `a capacity that is not possible is refused`(capacity: Int) {
+    func `an invalid capacity is refused`(capacity: Int) {
         #expect(code { _ = try Scheduler(.init(workers: 1, capacity: capacity)) } == .invalidCapacity)
     }
 
     @Test(arguments: [1, 256])
-    func `the limits of the number of workers are possible`(workers: Int) throws {
+    func `the limits of the number of workers are valid`(workers: Int) throws {
         let runs = Runs(1000)
         try withScheduler(.workers(workers)) { scheduler in
             #expect(scheduler.workers == workers)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `without a wish there is at least one worker, and at most one for each CPU`() async {
+    @Test func `by default there is at least one worker, and at most one per CPU`() async {
         await #expect(processExitsWith: .success) {
             unsetenv("CSCHED_WORKERS")
             let workers = try Scheduler().workers
@@ -56,7 +56,7 @@ import Testing
     }
 
     /// Several threads read the environment at the same time.
-    @Test func `an environment that is not possible is told once, and the default is taken`() async {
+    @Test func `an invalid environment is reported once, and the default is used`() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             unsetenv("CSCHED_WORKERS")
             let automatic = try Scheduler().workers
@@ -71,10 +71,10 @@ import Testing
         let told = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         let sentences = told.split(separator: "\n").filter { $0.contains("CSCHED_WORKERS in the env") }
         #expect(sentences.count == 1)
-        #expect(sentences.first?.hasSuffix("the number of CPUs is taken.") ?? false)
+        #expect(sentences.first?.hasSuffix("the number of CPUs is used instead.") ?? false)
     }
 
-    @Test func `an environment that is possible, or empty, is not told`() async {
+    @Test func `a valid or empty environment is not reported`() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             for wish in ["1", "256", ""] {
                 setenv("CSCHED_WORKERS", wish, 1)
@@ -85,7 +85,7 @@ import Testing
         #expect(!told.contains("CSCHED_WORKERS"))
     }
 
-    @Test func `every error says in one sentence what it is`() {
+    @Test func `every error describes itself in a sentence`() {
         for code in SchedulerError.Code.allCases {
             let text = "\(SchedulerError(code))"
             #expect(text.hasSuffix(".") && text.count { $0 == "." } == 1)

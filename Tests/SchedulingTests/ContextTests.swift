@@ -50,7 +50,7 @@ private let everything = 2002
 
 @Suite struct ContextTests {
     @Test(arguments: [1, 4])
-    func `what is inherited was bound at the submission, in a task`(workers: Int) async throws {
+    func `inherited values were bound at submission, in a task`(workers: Int) async throws {
         let (scheduler, seen) = (try Scheduler(.init(workers: workers)), Seen())
         try Trace.$id.withValue(42) {
             try submitEverything(to: scheduler, context: .inherited, seen: seen)
@@ -60,7 +60,7 @@ private let everything = 2002
     }
 
     /// An operation without a context runs outside of tasks: its bindings belong to its thread.
-    @Test func `what is inherited was bound at the submission, outside of tasks`() async throws {
+    @Test func `inherited values were bound at submission, outside tasks`() async throws {
         let (scheduler, seen) = (try Scheduler(.init(workers: 2)), Seen())
         let outside = try Scheduler(.init(workers: 1))
         let counter = try CompletionCounter()
@@ -79,7 +79,7 @@ private let everything = 2002
     }
 
     @Test(arguments: [Scheduler.Context.empty, nil])
-    func `nothing goes along unasked`(context: Scheduler.Context?) async throws {
+    func `no values inherit unasked`(context: Scheduler.Context?) async throws {
         // A separate scheduler: on its workers, a wait that helps would run operations inside the
         // bindings.
         let (scheduler, seen) = (try Scheduler(.init(workers: 2)), Seen())
@@ -88,7 +88,7 @@ private let everything = 2002
         try await scheduler.shutdown()
     }
 
-    @Test func `a scheduler's context is that of operations that do not say it`() async throws {
+    @Test func `a scheduler's context is the default of its operations`() async throws {
         let (scheduler, silent, asked) = (
             try Scheduler(.init(workers: 2, context: .inherited)), Seen(), Seen()
         )
@@ -112,7 +112,7 @@ private let everything = 2002
         try await scheduler.shutdown()
     }
 
-    @Test func `all values go along, and each operation keeps its own`() async throws {
+    @Test func `all values are inherited, each operation has its own`() async throws {
         let scheduler = try Scheduler(.init(workers: 2))
         let (counter, wrong) = (try CompletionCounter(), Seen())
         for id in 0..<1000 {

@@ -112,7 +112,7 @@ private func share(
 
 @Suite(.inTurn) struct DequeTests {
     /// Q3 and Q5 on one thread, where nothing excuses a steal that finds nothing.
-    @Test func `alone a deque is a list, popped at its end and stolen from at its beginning`() async {
+    @Test func `a sequential deque is a list: popped at its end, stolen from at its start`() async {
         let steps = Generator<Int>.frequency([(3, strides), (2, .int(in: 1_001...1_040))])
         await forAll(
             .array(of: steps, count: 1...60), cases: scaled(200),
@@ -154,7 +154,7 @@ private func share(
     }
 
     /// Q3, exactly: below the depth at which thieves may take many, the newest is always popped.
-    @Test func `an owner alone pops what it pushed last`() async {
+    @Test func `a lone owner pops its latest push`() async {
         await forAll(.array(of: .int(in: -20...20), count: 1...200), cases: scaled(100)) { program in
             let deque = TestDeque()
             var model: [Int] = []
@@ -215,7 +215,7 @@ private func share(
 
     /// Q7: every position of a buffer is used many times over.
     @Test(arguments: [1, 255, 256])
-    func `indices run round the buffer`(depth: Int) {
+    func `indices wrap in the buffer`(depth: Int) {
         let deque = TestDeque(holding: 0..<depth)
         var next = depth
         asReader {
@@ -233,7 +233,7 @@ private func share(
 
     /// Q7: growing by one step and by several at once, while the contents wrap around the end of the buffer.
     @Test(arguments: [1, 100, 255], [1, 300, 5000])
-    func `a buffer that grows keeps what waits`(offset: Int, more: Int) {
+    func `a growing buffer keeps its items`(offset: Int, more: Int) {
         let deque = TestDeque(holding: 0..<offset)
         asReader { for _ in 0..<offset { _ = deque.steal(room: 1) } }
         deque.push(offset..<offset + firstCapacity)
@@ -343,7 +343,7 @@ extension Stress {
 
         /// D3 and D4: the owner pops down into the part that thieves take many from, again and again.
         @Test(arguments: [1, 2])
-        func `an owner that pops what thieves take many of takes nothing twice`(thieves: Int) {
+        func `an owner popping during bulk steals takes nothing twice`(thieves: Int) {
             let deque = TestDeque()
             let rounds = scaled(2_000)
             let depth = 140
@@ -364,7 +364,7 @@ extension Stress {
         /// Q6, Q7: `Slots` is plain memory. The taker of an operation reads what the owner wrote before the push,
         /// even while buffers grow. ThreadSanitizer sees a missing ordering as a data race.
         @Test(arguments: [1, 3])
-        func `who takes an operation sees what was written before the push`(thieves: Int) {
+        func `a taker of an operation sees writes before the push`(thieves: Int) {
             let count = scaled(40_000)
             let slots = Slots(count: count)
             let wrong = Count()
@@ -392,7 +392,7 @@ extension Stress {
 
         /// Q4, Q5: small histories on real threads, on a deque that is empty, nearly so, or open.
         @Test(arguments: [0, 1, 2, 130])
-        func `every history is one of a list`(holding: Int) async {
+        func `each history fits a list`(holding: Int) async {
             let calls = Generator<Int>.frequency([
                 (3, .int(in: -1 ... -1)), (2, .int(in: 1...2)), (1, .int(in: 100...110)),
             ])

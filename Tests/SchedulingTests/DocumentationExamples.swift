@@ -61,7 +61,7 @@ func histogram(of words: [String]) throws -> [Int] {
         #expect(inserted.sorted == words.sorted())
     }
 
-    @Test func `time, and what blocks`() async throws {
+    @Test func `time, and blocking`() async throws {
         let scheduler = Scheduler.shared
         let counter = try CompletionCounter()
         let (reminded, sent, done) = (Count(), Count(), Count())

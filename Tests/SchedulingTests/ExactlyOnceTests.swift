@@ -68,7 +68,7 @@ extension Stress {
         }
 
         @Test(arguments: [1, 2, 4], [1, 8])
-        func `what many threads submit runs exactly once`(workers: Int, submitters: Int) throws {
+        func `many threads' submissions run exactly once`(workers: Int, submitters: Int) throws {
             let each = scaled(4000)
             let runs = Runs(submitters * each)
             try withScheduler(.workers(workers)) { scheduler in

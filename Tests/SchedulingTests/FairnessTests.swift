@@ -33,7 +33,7 @@ private final class Endless: Sendable {
 
 extension Stress {
     @Suite(.inTurn) struct Fairness {
-        @Test func `an operation from outside starts beside endless work`() throws {
+        @Test func `an outside operation starts amid endless work`() throws {
             for _ in 0..<scaled(50) {
                 try withScheduler(.workers(1)) { scheduler in
                     let endless = Endless()
@@ -49,7 +49,7 @@ extension Stress {
         }
 
         /// A worker's own queue is last in, first out; its bottom is reached all the same.
-        @Test func `the oldest operation of a worker's own queue starts beside endless work`() throws {
+        @Test func `the oldest operation of a worker's own queue starts amid endless work`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 let endless = Endless()
                 let counter = try CompletionCounter()
@@ -64,7 +64,7 @@ extension Stress {
             }
         }
 
-        @Test func `every one of many submitters is served beside endless work`() throws {
+        @Test func `each of many submitters is served amid endless work`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 let endless = Endless()
                 let counter = try CompletionCounter()
@@ -88,7 +88,7 @@ extension Stress {
 
     @Suite(.inTurn) struct BlockedWorker {
         @Test(arguments: [1, 2, 3, 50, 1000], [2, 3])
-        func `others run what waits behind a blocked body`(operations: Int, workers: Int) throws {
+        func `others run waiters behind a blocked body`(operations: Int, workers: Int) throws {
             try withScheduler(.workers(workers)) { scheduler in
                 for _ in 0..<scaled(20) {
                     let gate = Gate()
@@ -109,7 +109,7 @@ extension Stress {
         }
 
         /// All but one worker are blocked, each with a lone operation behind it.
-        @Test func `one free worker serves many blocked ones`() throws {
+        @Test func `a free worker serves many blocked ones`() throws {
             let blocked = 3
             try withScheduler(.workers(blocked + 1)) { scheduler in
                 for _ in 0..<scaled(20) {

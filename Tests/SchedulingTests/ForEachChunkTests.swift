@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `a size may be as large as a number can be`() async throws {
+    @Test func `a size may be the largest integer`() async throws {
         try await withScheduler(.workers(2)) { scheduler in
             let sizes = Locked<[Int]>([])
             try await scheduler.forEach([1, 2, 3], chunksOf: .max) { chunk in
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `a task that is cancelled half-way leaves the rest out`() async throws {
+    @Test func `a task cancelled half-way skips the rest`() async throws {
         try await withScheduler(.workers(1)) { scheduler in
             let begun = Count()
             let middle = Middle()
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `a size that is none stops the process with a sentence`() async {
+    @Test func `an invalid size traps with a sentence`() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try await Scheduler.shared.forEach([1], chunksOf: 0) { _ in }
         }

@@ -57,7 +57,7 @@ import Testing
     }
 
     /// All elements fail, at the same time: one of the errors is the first.
-    @Test func `of many errors one is thrown`() async throws {
+    @Test func `one of many errors is thrown`() async throws {
         try await withScheduler(.workers(3)) { scheduler in
             for _ in 0..<200 {
                 let runs = Runs(1_000)
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// The body stays in the first run of neighbours, which is begun first.
-    @Test func `a task that is cancelled half-way leaves the rest out`() async throws {
+    @Test func `a task cancelled half-way skips the rest`() async throws {
         try await withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in
             let runs = Runs(10_000)
             let middle = Middle()
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `a task that is cancelled first begins nothing`() async throws {
+    @Test func `a task cancelled first begins nothing`() async throws {
         try await withScheduler(.workers(1)) { scheduler in
             let begun = Count()
             let task = Task {
@@ -146,7 +146,7 @@ import Testing
     }
 
     /// Plain memory: a loop that ended too early would be a data race.
-    @Test func `what the calls wrote is visible after the loop`() async throws {
+    @Test func `writes by the calls are visible after the loop`() async throws {
         try await withScheduler(.workers(3)) { scheduler in
             let slots = Slots(count: 5_000)
             try await scheduler.forEach(Array(0..<5_000)) { slots[$0] = 1 }

@@ -65,7 +65,7 @@ private final class Meeting: Sendable {
         }
     }
 
-    @Test func `what the calls wrote is visible after the range`() throws {
+    @Test func `writes by the calls are visible after the range`() throws {
         try withScheduler(.workers(3)) { scheduler in
             let slots = Slots(count: 5000)
             try scheduler.forEach(0..<5000) { slots[$0] = 1 }

@@ -13,7 +13,7 @@ import Testing
     await #expect(processExitsWith: .success) { try forkAndCreate() }
 }
 
-@Test(.enabled(if: !isThreadSanitized)) func `an operation forks a child that is no worker`() async {
+@Test(.enabled(if: !isThreadSanitized)) func `an operation forks a non-worker child`() async {
     await #expect(processExitsWith: .success) { try forkInside() }
 }
 

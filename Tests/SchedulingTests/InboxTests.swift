@@ -117,7 +117,7 @@ private func share(
 
 @Suite(.inTurn) struct InboxTests {
     /// Q3 and Q5 on one thread, where nothing excuses a take that finds nothing; and what a close does.
-    @Test func `alone an inbox is a list, appended to at its end and taken from at its beginning`() async {
+    @Test func `a sequential inbox is a list: appended at its end, taken from at its start`() async {
         let appends = bulks.map { Step.append(0..<$0) }
         let steps = Generator<Step>.frequency([
             (8, appends), (8, Generator<Int>.int(in: 1...40).map { .take(room: $0) }),
@@ -169,7 +169,7 @@ private func share(
         }
     }
 
-    @Test func `a closed inbox keeps what it has, and refuses all that comes`() {
+    @Test func `a closed inbox keeps its contents, and refuses appends`() {
         let inbox = TestInbox()
         #expect(inbox.append(0..<40))
         asReader {
@@ -265,7 +265,7 @@ extension Stress {
 
         /// Q6: `Slots` is plain memory; under ThreadSanitizer a missing order is a data race.
         @Test(arguments: [1, 3])
-        func `who takes an operation sees what was written before the append`(consumers: Int) {
+        func `a consumer sees what was written before the append`(consumers: Int) {
             let inbox = TestInbox()
             let count = scaled(40_000)
             let slots = Slots(count: count)
@@ -287,7 +287,7 @@ extension Stress {
 
         /// B1: an append precedes the close and is taken, or is refused as a whole. The same holds for the next append.
         @Test(arguments: [1, 3])
-        func `what meets a close is appended as a whole or not at all`(closers: Int) async {
+        func `a racing append at a close is all or nothing`(closers: Int) async {
             await forAll(
                 .zip(.int(in: 1...100), .int(in: 0...3000)), cases: scaled(150)
             ) { (size: Int, delay: Int) in
@@ -313,7 +313,7 @@ extension Stress {
 
         /// Q4, Q5: small histories on real threads, that begin in the middle of a segment or at its end.
         @Test(arguments: [0, 30, 32, 94])
-        func `every history is one of a list`(before: Int) async {
+        func `each history fits a list`(before: Int) async {
             let producer = Generator<Int>.frequency([(4, .int(in: 1...3)), (1, .int(in: 30...70))])
                 .array(count: 1...8)
             let consumer = Generator<Step>.frequency([

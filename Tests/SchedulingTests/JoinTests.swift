@@ -55,7 +55,7 @@ extension Stress {
         }
 
         @Test(arguments: [1, 2, 4])
-        func `a tree of joins computes what its serial form does`(workers: Int) async throws {
+        func `a tree of joins matches its serial form`(workers: Int) async throws {
             try await withScheduler(.workers(workers)) { scheduler in
                 await forAll(
                     Tree.generator(depth: 9), cases: scaled(60),
@@ -120,8 +120,7 @@ extension Stress {
             }
         }
 
-        @Test func `a join stays on the scheduler of its worker, and outside goes to the shared one`() throws
-        {
+        @Test func `a join stays on its worker's scheduler, and outside uses the shared one`() throws {
             try withScheduler(.workers(2)) { scheduler in
                 let inside = try evaluate(on: scheduler) {
                     Scheduler.join({ Scheduler.current === scheduler }, { Scheduler.current === scheduler })
@@ -133,7 +132,7 @@ extension Stress {
             #expect(outside == (true, true))
         }
 
-        @Test func `what the first branch submits runs as well, and does not hide the second`() throws {
+        @Test func `submissions of the first branch run, too, and do not hide the second`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 let submitted = Count()
                 let counter = try CompletionCounter()
@@ -156,7 +155,7 @@ extension Stress {
 
         private struct Failure: Error, Equatable { let branch: Int }
 
-        @Test func `the error of the first branch goes first, after both have run`() throws {
+        @Test func `the first branch's error wins, after both have run`() throws {
             let ran = Count()
             func join(_ first: Int?, _ second: Int?) throws(Failure) -> (Int, Int) {
                 @Sendable func branch(_ number: Int?) throws(Failure) -> Int {
@@ -195,7 +194,7 @@ extension Stress {
 
         /// The second branch lies below those operations, and must not wait for a worker that is suspended.
         @Test(arguments: [1, 5, 31])
-        func `a second branch comes before what the first one submitted`(number: Int) throws {
+        func `a second branch runs before the first one's submissions`(number: Int) throws {
             try withScheduler(.workers(1)) { scheduler in
                 let ran = Count()
                 let ranBefore = try evaluate(on: scheduler) {
@@ -236,7 +235,7 @@ extension Stress {
         }
 
         /// A fork and an operation may have the same context: that of a struct whose first member is a fork.
-        @Test func `an operation with the address of a fork is none`() throws {
+        @Test func `an operation at a fork's address is no fork`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 // Unsafe: the C side synchronises every call.
                 nonisolated(unsafe) let counter = try #require(csched_completion_create())

@@ -7,7 +7,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn) struct LeavingWorkerTests {
-    @Test func `what a leaving worker runs during a shutdown may submit, and knows its scheduler`() throws {
+    @Test func `work run by a leaving worker in a shutdown may submit, and knows its scheduler`() throws {
         let scheduler = try Scheduler(.init(workers: 2, name: "leaver-t"))
         let (ready, other, leave, end) = (Gate(), Gate(), Gate(), Gate())
         let submitted = Count()

@@ -54,7 +54,7 @@ extension Stress {
             }
         }
 
-        @Test func `threads that outlive their schedulers let go of them`() throws {
+        @Test func `threads that outlive their schedulers release them`() throws {
             let outcomes = concurrently(4) { _ -> Int in
                 var completed = 0
                 do {
@@ -77,7 +77,7 @@ extension Stress {
             await #expect(processExitsWith: .success) { try restartOften() }
         }
 
-        @Test func `one thread uses many schedulers at once`() throws {
+        @Test func `a thread uses many schedulers at once`() throws {
             let schedulers = try (0..<40).map { _ in try Scheduler(.workers(1)) }
             let runs = Runs(40 * 50)
             let counter = try CompletionCounter()

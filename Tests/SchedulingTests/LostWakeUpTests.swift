@@ -55,7 +55,7 @@ extension Stress {
 
         /// A body wakes workers for what it submits, and a sleeping worker is not forgotten.
         @Test(arguments: [2, 4])
-        func `what a body submits before it blocks is run`(workers: Int) throws {
+        func `work submitted before a body blocks is run`(workers: Int) throws {
             try withScheduler(.workers(workers)) { scheduler in
                 for _ in 0..<scaled(300) {
                     let gate = Gate()

@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.inTurn) struct MapTests {
     @Test(arguments: [1, 3])
-    func `the results are those of a serial map`(workers: Int) async throws {
+    func `results match those of a serial map`(workers: Int) async throws {
         try await withScheduler(.workers(workers)) { scheduler in
             await forAll(.zip(.int(in: 0...3_000), .int(in: 0...50))) { count, dropped in
                 // Too long to be stored inline in a String: each is an object.
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: [1, 3])
-    func `what was made is destroyed when a call throws`(workers: Int) async throws {
+    func `results are destroyed when a call throws`(workers: Int) async throws {
         try await withScheduler(.workers(workers)) { scheduler in
             await forAll(.zip(.int(in: 1...2_000), .int(in: 0...1_999))) { count, wish in
                 let bad = wish % count
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: [1, 3])
-    func `what was made lives as long as the array`(workers: Int) async throws {
+    func `results live as long as the array`(workers: Int) async throws {
         try await withScheduler(.workers(workers)) { scheduler in
             for isBlocking in [false, true] {
                 let released = Count()
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `a task that is cancelled half-way leaves the rest out, and what was made is destroyed`()
+    @Test func `a task cancelled half-way skips the rest, and results are destroyed`()
         async throws
     {
         try await withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in

@@ -123,7 +123,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
 
 @Suite(.inTurn) struct ObserverTests {
     /// Tests the check itself: the sequences that it must reject.
-    @Test func `a life is told from what is none`() {
+    @Test func `invalid lives are rejected`() {
         let (start, park, unpark, stop) = (
             csched_event.workerStarted, csched_event.workerParked, csched_event.workerUnparked,
             csched_event.workerStopped
@@ -138,7 +138,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
         }
     }
 
-    @Test func `an observer is released when its scheduler is destroyed, and not before`() throws {
+    @Test func `an observer is released only when its scheduler is destroyed`() throws {
         let log = Log()
         let scheduler = try Observed(workers: 2)
         scheduler.observe(log)
@@ -150,7 +150,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
         #expect(log.late == 0)
     }
 
-    @Test func `an observer that is taken away is told nothing more`() throws {
+    @Test func `a removed observer is notified no more`() throws {
         let log = Log()
         let scheduler = try Observed(workers: 1)
         scheduler.observe(log)
@@ -202,7 +202,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
     }
 
     /// As often as the statistics say, once all is quiet.
-    @Test func `parking is told as often as it happens`() throws {
+    @Test func `each parking is reported`() throws {
         let scheduler = try Observed(workers: 1, name: "parking-t")
         let log = Log()
         // Asleep, and so past the call that would report it.
@@ -241,7 +241,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
     /// S15, S3: what is submitted while its worker falls asleep or wakes up is run all the same.
     @Test(
         arguments: [csched_event.workerStarted, .workerUnparked, .workerParked], [UInt32(1), 3])
-    func `what an observer submits is run`(event: csched_event, workers: UInt32) throws {
+    func `observers' submissions run`(event: csched_event, workers: UInt32) throws {
         let scheduler = try Observed(workers: workers)
         // Unsafe: the C side synchronises every call.
         nonisolated(unsafe) let (handle, counter) = (
@@ -267,7 +267,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
 extension Stress {
     @Suite(.inTurn) struct Observers {
         /// Workers start, sleep, wake and stop as a program says: positive numbers resize, negative ones submit.
-        @Test func `each worker's events are those of its lives`() async {
+        @Test func `each worker's events form valid lives`() async {
             let steps = Generator<Int>.oneOf([.int(in: 1...5), .int(in: -20 ... -1)])
             await forAll(
                 steps.array(count: 1...25), cases: scaled(150),

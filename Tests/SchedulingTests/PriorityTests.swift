@@ -65,7 +65,7 @@ private func expectShares(of count: Int, in names: [String]) {
     }
 
     @Test(arguments: [10_000])
-    func `the background has its turn in 61, and no more while others wait`(count: Int) throws {
+    func `the background has one turn in 61, no more while others wait`(count: Int) throws {
         let order = Order([])
         try withHeldWorker { scheduler, counter in
             for _ in 0..<count { try scheduler.submit(in: counter) { order.note("default") } }
@@ -132,7 +132,7 @@ private func expectShares(of count: Int, in names: [String]) {
     }
 
     @Test(arguments: Scheduler.Priority.allCases)
-    func `what an operation submits has its priority`(priority: Scheduler.Priority) throws {
+    func `submissions inherit the body's priority`(priority: Scheduler.Priority) throws {
         let seen = Locked<[Scheduler.Priority]>([])
         let note: @Sendable () -> Void = { seen.withLock { $0.append(Scheduler.currentPriority) } }
         try withScheduler(.init(workers: 2)) { scheduler in
@@ -241,8 +241,7 @@ private func expectShares(of count: Int, in names: [String]) {
     }
 
     @Test(arguments: Scheduler.Priority.allCases)
-    func `a shutdown that cancels gives up what waits, of every priority`(priority: Scheduler.Priority) throws
-    {
+    func `a cancelling shutdown drops waiters of every priority`(priority: Scheduler.Priority) throws {
         let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
         let (ran, counter) = (Count(), try CompletionCounter())
         let gate = try hold(scheduler) {

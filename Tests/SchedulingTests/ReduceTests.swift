@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `a task that is cancelled half-way leaves the rest out`() async throws {
+    @Test func `a task cancelled half-way skips the rest`() async throws {
         try await withScheduler(.workers(1)) { scheduler in
             let begun = Count()
             let middle = Middle()

@@ -73,7 +73,7 @@ extension Stress {
             }
         }
 
-        @Test func `a wait in a body runs what is submitted from outside meanwhile`() throws {
+        @Test func `a wait in a body runs outside submissions meanwhile`() throws {
             try withScheduler(.init(workers: 1)) { scheduler in
                 let awaited = try CompletionCounter()
                 let counter = try CompletionCounter()
@@ -199,7 +199,7 @@ extension Stress {
         /// One worker takes both operations at once. It must not hold the second one while it runs the first
         /// group's notification.
         @Test(arguments: [1, 2])
-        func `a notification waits for what its worker would run next`(workers: Int) throws {
+        func `a notification waits for its worker's next operation`(workers: Int) throws {
             try withScheduler(.init(workers: workers)) { scheduler in
                 for _ in 0..<scaled(50) {
                     let first = try CompletionCounter()

@@ -47,7 +47,7 @@ private enum Request { @TaskLocal static var id = 0 }
         }
     }
 
-    @Test func `a body runs on a worker, and what follows it where the caller was`() async throws {
+    @Test func `a body runs on a worker, and the caller resumes where it was`() async throws {
         try await withScheduler(.workers(2)) { scheduler in
             let desk = Desk()
             try await desk.write("tea", on: scheduler)
@@ -62,7 +62,7 @@ private enum Request { @TaskLocal static var id = 0 }
         }
     }
 
-    @Test func `what is sent to a body, and what it returns, needs not be Sendable`() async throws {
+    @Test func `a body's captures and its result need not be Sendable`() async throws {
         try await withScheduler(.workers(1)) { scheduler in
             let note = Note("tea")
             let text = try await scheduler.run {

@@ -64,7 +64,7 @@ extension Stress {
         }
 
         /// With one worker: an endless lane still lets other operations run.
-        @Test func `a lane that never empties starves nobody`() throws {
+        @Test func `a lane that never empties starves none`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 let lane = try SerialLane(on: scheduler)
                 let stop = Count()
@@ -151,7 +151,7 @@ extension Stress {
             await #expect(processExitsWith: .success) { try refuseOften() }
         }
 
-        @Test func `what a shutdown meets on a lane ran in order, or was released`() throws {
+        @Test func `at a shutdown a lane's operations ran in order or were freed`() throws {
             for round in 0..<scaled(40) {
                 let scheduler = try Scheduler(.workers(2))
                 let lane = try SerialLane(on: scheduler)
@@ -242,7 +242,7 @@ extension Stress {
         #expect(released.value == 1)
     }
 
-    @Test func `a lane may go before what was submitted to it`() throws {
+    @Test func `a lane may be freed before its operations`() throws {
         let runs = Runs(100)
         try withScheduler(.workers(2)) { scheduler in
             scheduler.suspend()
@@ -258,7 +258,7 @@ extension Stress {
     /// The other lane's operation needs a spare worker, because the job that runs it is not what the wait is for. On a busy
     /// machine that worker may start early, and take the operation that the wait would have run: then it is on another thread,
     /// where draining the lane would block.
-    @Test func `what runs inside a lane's operation, because that waits, is not of the lane`() throws {
+    @Test func `operations run by a wait inside a lane's operation are not of the lane`() throws {
         try withScheduler(.init(workers: 1)) { scheduler in
             let lane = try SerialLane(on: scheduler)
             let other = try SerialLane(on: scheduler)
@@ -294,7 +294,7 @@ extension Stress {
         }
     }
 
-    @Test func `a notification that a wait in a lane's operation calls is not of the lane`() throws {
+    @Test func `a notification run by a wait in a lane's operation is not of the lane`() throws {
         try withScheduler(.workers(1)) { scheduler in
             let lane = try SerialLane(on: scheduler)
             let right = Count()

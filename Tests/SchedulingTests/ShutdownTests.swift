@@ -61,7 +61,7 @@ extension Stress {
             }
         }
 
-        @Test func `a drain runs what running operations still submit`() throws {
+        @Test func `a drain runs submissions by running operations`() throws {
             for _ in 0..<scaled(40) {
                 let scheduler = try Scheduler(.workers(2))
                 let runs = Count()
@@ -81,7 +81,7 @@ extension Stress {
 
         /// The second operation, and then the shutdown, meet the worker in each step of falling asleep.
         @Test(arguments: [1, 2])
-        func `what is accepted just before a drain runs`(workers: Int) throws {
+        func `work accepted just before a drain runs`(workers: Int) throws {
             let name = "accept-t"
             try disturbing(name) {
                 for round in 0..<scaled(300) {
@@ -140,7 +140,7 @@ extension Stress {
             }
         }
 
-        @Test func `a deadline that passes while a body waits cancels what the body submits`() throws {
+        @Test func `a deadline passing while a body waits cancels its submissions`() throws {
             let scheduler = try Scheduler(.workers(2))
             let outside = try CompletionCounter()
             outside.enter()

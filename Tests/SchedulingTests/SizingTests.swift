@@ -133,7 +133,7 @@ private func bindToOneCPU() -> Bool {
         }
     }
 
-    @Test func `of both versions the tighter one decides`() throws {
+    @Test func `the tighter of both versions decides`() throws {
         let folder = try Folder()
         try folder.write("500000 100000\n", to: "here/cpu.max")
         try folder.write("300000\n", to: "cpu,cpuacct/there/cpu.cfs_quota_us")
@@ -153,7 +153,7 @@ private func bindToOneCPU() -> Bool {
     }
 
     @Test(arguments: ["max", "-1", "0", "", "-5", "x100000", "\n", "-99999999999999999999"])
-    func `what is no quota or no period is no limit`(text: String) {
+    func `an invalid quota or period is no limit`(text: String) {
         #expect(csched_sizing_parse_quota(text, "100000") == unlimited)
         #expect(csched_sizing_parse_quota("100000", text) == unlimited)
     }
@@ -185,7 +185,7 @@ private func bindToOneCPU() -> Bool {
         }
     }
 
-    @Test func `lines that are no memberships are passed over`() throws {
+    @Test func `lines without memberships are skipped`() throws {
         let folder = try Folder()
         try folder.write("200000 100000\n", to: "here/cpu.max")
         let long = String(repeating: "x", count: 20_000)
@@ -196,7 +196,7 @@ private func bindToOneCPU() -> Bool {
         }
     }
 
-    @Test func `files that are not there are no limit`() throws {
+    @Test func `missing files are no limit`() throws {
         let folder = try Folder()
         #expect(csched_sizing_quota(folder.path + "/missing", folder.path) == unlimited)
         #expect(csched_sizing_quota(folder.path, folder.path) == unlimited)  // a folder in place of a file

@@ -12,7 +12,7 @@ import Testing
 extension Stress {
     @Suite(.inTurn) struct StoppedSubmitter {
         @Test(.enabled(if: !isAddressSanitized))
-        func `one worker serves others while a submitter is stopped`() async {
+        func `a worker serves others while a submitter is stopped`() async {
             await #expect(processExitsWith: .success) {
                 try stopSubmitter(workers: 1, rounds: scaled(isThreadSanitized ? 100 : 1000))
             }

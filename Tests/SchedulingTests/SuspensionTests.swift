@@ -77,7 +77,7 @@ extension Stress {
         }
 
         @Test(arguments: [Scheduler.ShutdownPolicy.drain, .deadline(.seconds(60))])
-        func `a shutdown ends every suspension and runs what waits`(policy: Scheduler.ShutdownPolicy) throws {
+        func `a shutdown ends every suspension and runs waiters`(policy: Scheduler.ShutdownPolicy) throws {
             let scheduler = try Scheduler(.workers(2))
             let runs = Runs(50)
             scheduler.suspend()
@@ -87,7 +87,7 @@ extension Stress {
             #expect(runs.areExactlyOnce)
         }
 
-        @Test func `a shutdown that cancels runs nothing of what was suspended`() throws {
+        @Test func `a cancelling shutdown runs no suspended operations`() throws {
             for _ in 0..<scaled(50) {
                 let scheduler = try Scheduler(.workers(2))
                 let runs = Runs(20)
@@ -102,7 +102,7 @@ extension Stress {
 
         /// The worker puts operations back into its own queue, and meets the resumption as it falls asleep.
         @Test(arguments: [1, 2])
-        func `a resumption finds what waits in the worker's own queue`(workers: Int) throws {
+        func `a resume finds operations in the worker's own queue`(workers: Int) throws {
             let name = "resume-t"
             try disturbing(name) {
                 try withScheduler(.init(workers: workers, name: name)) { scheduler in

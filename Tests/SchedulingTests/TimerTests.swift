@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 
 @Suite(.watched(stressLimit)) struct Timers {
-    @Test func `operations are submitted in the order of their times, and none too early`() throws {
+    @Test func `operations are submitted in order of their times, and none too early`() throws {
         try withScheduler(.workers(1)) { scheduler in
             let counter = try CompletionCounter()
             let order = Locked<[Int]>([])
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `what is due already is submitted at once`() throws {
+    @Test func `overdue work is submitted at once`() throws {
         try withScheduler(.workers(2)) { scheduler in
             let counter = try CompletionCounter()
             try scheduler.submit(after: .zero, in: counter) {}
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `a time beyond all times never comes, and is cancelled`() throws {
+    @Test func `an unreachable time never comes, and is cancelled`() throws {
         try withScheduler(.workers(1)) { scheduler in
             let ran = Count()
             let counter = try CompletionCounter()
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `a handle that goes cancels nothing`() throws {
+    @Test func `releasing a handle cancels none`() throws {
         try withScheduler(.workers(1)) { scheduler in
             let ran = Gate()
             _ = try scheduler.submit(after: .milliseconds(5)) { ran.open() }
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: [Scheduler.ShutdownPolicy.drain, .cancelPending, .deadline(.milliseconds(10))])
-    func `every shutdown cancels what is pending, and refuses what comes`(
+    func `every shutdown cancels pending timers, and refuses new ones`(
         policy: Scheduler.ShutdownPolicy
     ) throws {
         let scheduler = try Scheduler(.workers(2))
@@ -110,7 +110,7 @@ import Testing
         #expect(released.value == 102)
     }
 
-    @Test func `a scheduler whose last reference a timer has goes`() async throws {
+    @Test func `a scheduler last held by a timer is released`() async throws {
         let gone = Gate()
         weak var seen: Scheduler?
         func setAndForget() throws {
@@ -128,7 +128,7 @@ import Testing
 
     // MARK: Again and again
 
-    @Test func `what repeats keeps its rate, runs alone, and ends when it is cancelled`() throws {
+    @Test func `a repeating timer keeps its rate, runs alone, and ends on cancel`() throws {
         try withScheduler(.workers(4)) { scheduler in
             let counter = try CompletionCounter()
             let released = Count()
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test func `a run that is longer than the interval leaves times out`() throws {
+    @Test func `a run longer than the interval skips times`() throws {
         try withScheduler(.workers(2)) { scheduler in
             let runs = Locked<[ContinuousClock.Instant]>([])
             let enough = Gate()
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func `what repeats cancels itself`() throws {
+    @Test func `a repeat cancels itself`() throws {
         try withScheduler(.workers(2)) { scheduler in
             let counter = try CompletionCounter()
             let handle = Locked<ScheduledOperation?>(nil)
@@ -220,7 +220,7 @@ import Testing
         }
     }
 
-    @Test func `a task that sleeps is cancelled, before, meanwhile, and by a shutdown`() async throws {
+    @Test func `a sleeping task is cancelled, before, during, and by a shutdown`() async throws {
         let scheduler = try Scheduler(.workers(2))
         func sleepLong() -> Task<Bool, Never> {
             Task {
@@ -275,7 +275,7 @@ import Testing
 extension Stress {
     @Suite(.inTurn) struct TimerStress {
         @Test(arguments: [1, 2, 4])
-        func `each timer runs or is cancelled, once, whoever cancels when`(threads: Int) throws {
+        func `each timer runs or is cancelled, once, in any race`(threads: Int) throws {
             let each = scaled(20_000)
             try withScheduler(.workers(2)) { scheduler in
                 let counter = try CompletionCounter()
@@ -302,7 +302,7 @@ extension Stress {
             }
         }
 
-        @Test func `what repeats is cancelled beside its runs, and told so once`() throws {
+        @Test func `a repeat is cancelled alongside its runs, only once`() throws {
             try withScheduler(.workers(4)) { scheduler in
                 let rounds = scaled(2000)
                 let released = Count()
@@ -323,7 +323,7 @@ extension Stress {
             }
         }
 
-        @Test func `a shutdown beside those who set timers loses none`() throws {
+        @Test func `a shutdown during timer creation loses none`() throws {
             for _ in 0..<scaled(100) {
                 let scheduler = try Scheduler(.workers(2))
                 let told = Count()
@@ -371,7 +371,7 @@ extension Stress {
         }
 
         @Test(.enabled(if: !isThreadSanitized && !isAddressSanitized))
-        func `timers that are set and cancelled do not pile up`() throws {
+        func `cancelled timers do not accumulate`() throws {
             try withScheduler(.workers(2)) { scheduler in
                 try scheduler.submit(after: .seconds(10_000)) {}
                 let before = try memoryInUse()

@@ -62,7 +62,7 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
 extension Stress {
     @Suite(.inTurn) struct WaitingCalls {
         @Test(arguments: WaitingCall.allCases, [1, 2, 4])
-        fileprivate func `nobody runs below a wait who wants a lock that is held there`(
+        fileprivate func `no operation runs below a wait if it wants a lock held there`(
             call: WaitingCall, workers: Int
         ) throws {
             try withScheduler(.init(workers: workers)) { scheduler in
@@ -82,7 +82,7 @@ extension Stress {
         }
 
         @Test(arguments: WaitingCall.allCases, [1, 2, 4])
-        fileprivate func `nobody runs below a wait who sees its task-local values`(
+        fileprivate func `no operation below a wait sees its task locals`(
             call: WaitingCall, workers: Int
         ) throws {
             try withScheduler(.init(workers: workers)) { scheduler in
@@ -110,7 +110,7 @@ extension Stress {
         /// One operation waits for what another thread does, and as many operations as there are workers wait for that
         /// one.
         @Test(arguments: WaitingCall.allCases, [1, 2, 4])
-        fileprivate func `waits that are no cycle end`(call: WaitingCall, workers: Int) throws {
+        fileprivate func `acyclic waits end`(call: WaitingCall, workers: Int) throws {
             try withScheduler(.init(workers: workers)) { scheduler in
                 let (outside, first, all) = (
                     try CompletionCounter(), try CompletionCounter(), try CompletionCounter()

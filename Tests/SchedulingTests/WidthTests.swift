@@ -115,7 +115,7 @@ extension Stress {
         }
 
         /// Its body is the scheduler's only one; the workers that stay run what it leaves in its queue.
-        @Test func `a worker that leaves hands over what waits in its queue`() throws {
+        @Test func `a leaving worker hands over its queue`() throws {
             try withScheduler(.workers(1)) { scheduler in
                 let started = Gate()
                 let gate = Gate()
@@ -140,7 +140,7 @@ extension Stress {
         }
 
         /// The worker that leaves finds the scheduler closed, so it stays, and runs its queue by itself.
-        @Test func `what a worker pushed runs on a worker, though it leaves a scheduler that is closed`()
+        @Test func `work pushed by a worker runs on a worker, even if it leaves a closed scheduler`()
             throws
         {
             let name = "stay-t"

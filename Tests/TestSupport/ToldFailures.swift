@@ -17,6 +17,7 @@ package struct ToldFailures: Sendable {
     package func areOf(_ subjects: [String], _ error: any Error) async throws -> Bool {
         guard await eventually({ told.entries.count >= subjects.count }) else { return false }
         try await Scheduler.shared.forEach(0..<1_000) { _ in }
-        return told.entries.sorted() == subjects.map { "\($0) failed, and nobody looked: \(error)" }.sorted()
+        return told.entries.sorted()
+            == subjects.map { "\($0) failed, and its error was never read: \(error)" }.sorted()
     }
 }

@@ -22,7 +22,7 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         handed_over_by_a_condition, operations_of_c11, operations_of_cpp, spinlock_in_cpp, results_of_threads,
         a_loop_that_spins, condition_in_cpp, exceptions_in_cpp, threads_in_cpp, global_in_cpp,
     ])
-    func `a program that is right holds under all schedules`(program: explorer_program) {
+    func `a correct program holds under all schedules`(program: explorer_program) {
         let schedules = exploreThreads(program, preemptions: 2, staleLoads: 2)
         #expect(schedules.areAll)
         #expect(schedules.count >= 1)
@@ -50,7 +50,7 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         (freed_inside, "freed twice, or never allocated (R3)"),
         (deleted_while_used_in_cpp, "an access to freed memory (R3)"),
     ])
-    func `a program that is wrong is told with its schedule`(program: explorer_program, sentence: String)
+    func `a wrong program is reported with its schedule`(program: explorer_program, sentence: String)
         throws
     {
         let told = try #require(failure(of: program))
@@ -66,7 +66,7 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         plain_before_a_thread,
         plain_ignored,
     ])
-    func `plain accesses that are ordered, or do not touch, are no race`(program: explorer_program) {
+    func `plain accesses that are ordered or disjoint are no race`(program: explorer_program) {
         #expect(exploreThreads(program, preemptions: 3, staleLoads: 2).areAll)
     }
 
@@ -86,25 +86,25 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         (plain_freed_unknown, "memory is freed by thread 2 while another thread may still use it (R3)"),
         (plain_then_atomic, "a data race (R4): the word was written plainly"),
     ])
-    func `plain accesses that race, or are late, are told`(program: explorer_program, sentence: String) throws
+    func `plain accesses that race or are late are shown`(program: explorer_program, sentence: String) throws
     {
         let told = try #require(failure(of: program))
         #expect(told.contains(sentence), "\(told)")
     }
 
-    @Test func `the steps of a schedule stand in the columns of their threads`() throws {
+    @Test func `the steps of a schedule are in their threads' columns`() throws {
         let told = try #require(failure(of: message_relaxed))
         #expect(told.contains(#/\n +\d+ {4}thread 1 +store &data +0x2a +c11\.c:\d+\n/#), "\(told)")
         #expect(told.contains(#/\n +\d+ {6}thread 2 +load &data +0, 1 store old +c11\.c:\d+\n/#), "\(told)")
     }
 
-    @Test func `a schedule that needs one departure is told with one`() throws {
+    @Test func `a schedule needing one departure is shown with one`() throws {
         #expect(try #require(failure(of: counter_without_a_mutex)).contains("schedule with 1 departure:"))
         // The search first finds a schedule with two departures.
         #expect(try #require(failure(of: nodes_that_come_back)).contains("schedule with 1 departure:"))
     }
 
-    @Test func `nothing is called all that is cut or random`() {
+    @Test func `a cut or random run is not called all`() {
         let cut = exploreThreads(counter_under_a_mutex, limit: 2)
         #expect(cut.count == 2 && !cut.areAll)
         #expect("\(cut)" == "2 schedules")
@@ -114,7 +114,7 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         #expect("\(exploreThreads(operations_of_c11))" == "all 1 schedule")
     }
 
-    @Test func `all that wait are named, with their places`() throws {
+    @Test func `all waiters are named, with places`() throws {
         let told = try #require(failure(of: two_mutexes_in_two_orders))
         #expect(
             told.contains(
@@ -123,7 +123,7 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         #expect(told.contains(#/lock &other_mutex +waits for thread 2/#), "\(told)")
     }
 
-    @Test func `a thread is stopped for ever where the program claims to go on without it`() throws {
+    @Test func `a thread is stopped forever where the program claims not to need it`() throws {
         var program = counter_under_a_mutex
         program.check_frozen = { _ in }
         #expect(
@@ -135,7 +135,7 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         #expect(told.contains("message_with_release has no check_frozen"))
     }
 
-    @Test func `a loop that changes something between its looks is not taken for one that spins`() {
+    @Test func `a loop that changes state between its reads is not taken for a spin`() {
         #expect(exploreThreads(a_loop_that_works, preemptions: 0, staleLoads: 0).areAll)
     }
 
@@ -143,9 +143,9 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         await #expect(processExitsWith: .success) { precondition(explored_inside_a_catch() == 7) }
     }
 
-    @Test func `what is no schedule is named`() throws {
+    @Test func `a bad schedule is named`() throws {
         let told = try #require(failure(of: message_with_release, replay: "t1"))
-        #expect(told.contains("'t1' is no schedule"))
+        #expect(told.contains("'t1' is not a schedule"))
     }
 
     @Test func `explorations of several threads wait for each other`() async {
@@ -156,7 +156,7 @@ private func failure(of program: explorer_program, replay: String? = nil) -> Str
         }
     }
 
-    @Test func `bounds that make no sense stop with a sentence`() async {
+    @Test func `invalid bounds trap with a sentence`() async {
         await #expect(processExitsWith: .failure) { exploreThreads(message_with_release, preemptions: -1) }
         await #expect(processExitsWith: .failure) { exploreThreads(message_with_release, limit: 0) }
     }

@@ -33,7 +33,7 @@ import Transactions
         #expect(chart.calls == ["begin", "validate", "commit"])
     }
 
-    @Test func `the wildcard ends what is active`() throws {
+    @Test func `the wildcard ends any active one`() throws {
         try chart.beginTransaction()
         try chart.commitTransaction(.any)
         try chart.beginTransaction()

@@ -56,7 +56,7 @@ import Transactions
         #expect(chart.calls == ["begin", "rollback"])
     }
 
-    @Test func `throws errors that can be cast to the own type`() throws {
+    @Test func `throws errors that cast to their own type`() throws {
         let chart = PieChart()
         do {
             try chart.fill([200])
@@ -67,7 +67,7 @@ import Transactions
         }
     }
 
-    @Test func `joins inside of itself`() throws {
+    @Test func `joins inside itself`() throws {
         let chart = PieChart()
         try chart.transaction {
             try chart.transaction { chart.addElement(label: "a", percentage: 60) }
@@ -89,7 +89,7 @@ import Transactions
         #expect(second.percentage == 70)
     }
 
-    @Test func `keeps what a joined closure did whose error is caught`() throws {
+    @Test func `keeps joined changes when their error is caught`() throws {
         let chart = PieChart()
         try chart.fill([50, 50])
         let first = chart.elements["0"]!, second = chart.elements["1"]!
@@ -208,7 +208,7 @@ import Transactions
         #expect(chart.calls == ["begin", "rollback"])
     }
 
-    @Test func `throws errors that can be cast to the own type`() throws {
+    @Test func `throws errors that cast to their own type`() throws {
         let chart = PieChart()
         do {
             try chart.fillByOldName([200])
@@ -219,7 +219,7 @@ import Transactions
         }
     }
 
-    @Test func `joins inside of itself`() throws {
+    @Test func `joins inside itself`() throws {
         let chart = PieChart()
         try chart.doTransactionally {
             try chart.doTransactionally { chart.addElement(label: "a", percentage: 60) }
@@ -241,7 +241,7 @@ import Transactions
         #expect(second.percentage == 70)
     }
 
-    @Test func `keeps what a joined closure did whose error is caught`() throws {
+    @Test func `keeps joined changes when their error is caught`() throws {
         let chart = PieChart()
         try chart.fillByOldName([50, 50])
         let first = chart.elements["0"]!, second = chart.elements["1"]!

@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(.promises("X13"), arguments: Intrusion.allCases)
-    func `X13: what another task does while a transaction is suspended stops the process`(_ what: Intrusion)
+    func `X13: another task's write during a suspended transaction traps`(_ what: Intrusion)
         async
     {
         await #expect(processExitsWith: .failure) { [what] in await Self.intrude(what) }
@@ -104,7 +104,7 @@ import Testing
     /// The first child ends its savepoint, with an error or not, while the second child's is open; then the second ends,
     /// with an error or not.
     @Test(.promises("X6"), arguments: [true, false], [true, false])
-    func `X6: savepoints of two child tasks that interleave take the whole transaction back`(
+    func `X6: interleaved savepoints of two child tasks revert the whole transaction`(
         firstThrows: Bool, secondThrows: Bool
     ) async {
         let faults = Mailbox()
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test(.promises("X7"))
-    func `X7: what the task opened is joined, by either kind of closure, and by its children`()
+    func `X7: the task's transaction is joined by either kind of closure and by children`()
         async throws
     {
         try await root.withTransaction {
@@ -219,7 +219,7 @@ import Testing
         #expect(root.number == 6)
     }
 
-    @Test(.promises("X7")) func `X7: a transaction begun by hand is waited for, and joined by closures`()
+    @Test(.promises("X7")) func `X7: a transaction begun by hand is awaited, and joined by closures`()
         async throws
     {
         try root.beginTransaction()
@@ -232,8 +232,7 @@ import Testing
         #expect(root.number == 2)
     }
 
-    @Test(.promises("Q16", "X7")) func `Q16: waiters go in order, and a cancelled one is gone`() async throws
-    {
+    @Test(.promises("Q16", "X7")) func `Q16: waiters are FIFO, and a cancelled one leaves`() async throws {
         try root.beginTransaction()
         var tasks: [Task<Void, any Error>] = []
         for index in 0..<5 {
@@ -283,7 +282,7 @@ import Testing
         _ = await first.result
     }
 
-    @Test(.promises("X7")) func `X7: who waits too long leaves the line`() async throws {
+    @Test(.promises("X7")) func `X7: a waiter that times out leaves`() async throws {
         try root.beginTransaction()
         await #expect(throws: TransactionFault.timedOut) {
             try await root.withTransaction(waiting: .atMost(.zero)) {}
@@ -330,7 +329,7 @@ import Testing
         #expect(root.trace.calls.isEmpty)
     }
 
-    @Test(.promises("Q16", "X7")) func `Q16: cancellation is not looked at after validation began`()
+    @Test(.promises("Q16", "X7")) func `Q16: cancellation is ignored after validation began`()
         async throws
     {
         root.onHook = { if $0 == .validate { withUnsafeCurrentTask { $0?.cancel() } } }
@@ -339,7 +338,7 @@ import Testing
         #expect(root.number == 1)
     }
 
-    @Test(.promises("Q16", "X7")) func `Q16: what was committed by hand stays so, cancelled or not`()
+    @Test(.promises("Q16", "X7")) func `Q16: a commit by hand stays, cancelled or not`()
         async throws
     {
         let task = Task { @Home in
@@ -379,7 +378,7 @@ import Testing
         #expect(!root.transactionIsActive)
     }
 
-    @Test(.promises("X7")) func `X7: to wait and to leave takes the same time, however many wait`() {
+    @Test(.promises("X7")) func `X7: waiting and leaving take constant time, however many wait`() {
         /// The CPU time of the thread, because other threads run, too.
         func now() -> Double {
             var time = timespec()
@@ -405,7 +404,7 @@ import Testing
         }
     }
 
-    @Test(.promises("Q13")) func `Q13: of many tasks that begin, one is inside at a time`() async throws {
+    @Test(.promises("Q13")) func `Q13: of many tasks that begin, one runs at a time`() async throws {
         var inside = 0
         let tasks = (0..<50).map { index in
             Task { @Home in
@@ -456,7 +455,7 @@ import Testing
         #expect(try await withJointTransaction(over: []) { 3 } == 3)
     }
 
-    @Test(.promises("X7")) func `X7: who would wait for what it opened itself is refused`() async throws {
+    @Test(.promises("X7")) func `X7: waiting for one's own transaction is refused`() async throws {
         let other = Logged(root: "other")
         try await root.withTransaction {
             await #expect(throws: TransactionError.anotherTransactionIsActive) {
@@ -470,7 +469,7 @@ import Testing
         }
     }
 
-    @Test(.promises("X7")) func `X7: who would wait for what it began by hand is refused`() async throws {
+    @Test(.promises("X7")) func `X7: waiting for one's own begin by hand is refused`() async throws {
         try root.beginTransaction()
         await #expect(throws: TransactionFault.deadlock) { try await root.withTransaction {} }
         await #expect(throws: TransactionFault.timedOut) {
@@ -510,7 +509,7 @@ import Testing
     }
 
     @Test(.promises("X7"))
-    func `X7: of those that would wait for each other one is refused, and the others go on`() async {
+    func `X7: one of a cycle of waiters is refused, and the others continue`() async {
         for count in 2...5 {
             let results = await circle(count)
             let faults = results.compactMap { if case .failure(let error) = $0 { error } else { nil } }
@@ -521,7 +520,7 @@ import Testing
         }
     }
 
-    @Test(.promises("X7")) func `X7: who has waited is waited for no more`() async throws {
+    @Test(.promises("X7")) func `X7: a finished wait closes no cycle`() async throws {
         let other = Logged(root: "other")
         let otherTree = other.transactionContext.tree!
         // A task has the first tree and waits for the other; later, conversely.
@@ -540,7 +539,7 @@ import Testing
         #expect(root.number == 1 && other.number == 1)
     }
 
-    @Test(.promises("X7")) func `X7: who would wait behind one that waits for it is refused`() async throws {
+    @Test(.promises("X7")) func `X7: queueing behind a waiter for oneself is refused`() async throws {
         let other = Logged(root: "other")
         try other.beginTransaction()
         let isOpen = Signal()
@@ -560,7 +559,7 @@ import Testing
         #expect(root.number == 1)
     }
 
-    @Test(.promises("X7")) func `X7: however deep what joins is nested, it is known once what is open`()
+    @Test(.promises("X7")) func `X7: an open transaction is recorded once, however deep joins nest`()
         async throws
     {
         func nest(_ depth: Int) async throws {
@@ -570,7 +569,7 @@ import Testing
         try await nest(100)
     }
 
-    @Test(.promises("Q14", "X16")) func `X16: a joint transaction that gives up waiting leaves all lines`()
+    @Test(.promises("Q14", "X16")) func `X16: a joint transaction that times out leaves all lines`()
         async throws
     {
         let other = Logged(root: "other")

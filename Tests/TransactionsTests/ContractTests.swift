@@ -46,7 +46,7 @@ import Transactions
     }
 
     @Test(.promises("Q9", "E2", "E3"))
-    func `E2, E3: to end while idle is refused, and the descriptor is judged first`() throws {
+    func `E2, E3: ending while idle is refused; the descriptor is checked first`() throws {
         let stale = try root.beginTransaction()
         try root.rollbackTransaction()
         _ = trace.take()
@@ -236,7 +236,7 @@ import Transactions
     }
 
     @Test(.promises("X4"))
-    func `X4: descriptors are equal to themselves alone, and so are their identifiers`() throws {
+    func `X4: descriptors equal only themselves, and so do their identifiers`() throws {
         let first = try root.beginTransaction()
         try root.rollbackTransaction()
         let second = try root.beginTransaction()

@@ -69,7 +69,7 @@ private actor Bank {
     private func see(_ text: String) { seen.withLock { _ = $0.insert(text) } }
     private var all: Set<String> { seen.withLock { $0 } }
 
-    @Test func `transactions of tasks come one after the other, and what fails leaves nothing`() async {
+    @Test func `transactions of tasks run one at a time, and a failed one leaves nothing`() async {
         await explore(departures: 2) {
             let bank = Bank()
             async let one: Void = bank.add(1)
@@ -85,7 +85,7 @@ private actor Bank {
         #expect(all.count == 6, "\(all)")
     }
 
-    @Test func `who is cancelled while he waits leaves the line, and the next is served`() async {
+    @Test func `a waiter that is cancelled leaves the line, and the next is served`() async {
         await explore(departures: 2) {
             let bank = Bank()
             let tasks = [1, 2, 4].map { number in Task { try await bank.add(number) } }
@@ -106,7 +106,7 @@ private actor Bank {
         #expect(all == ["5", "7"])
     }
 
-    @Test func `who would close a circle is refused, and the other goes on`() async {
+    @Test func `a waiter closing a cycle is refused; the other goes on`() async {
         await explore(departures: 2) {
             let bank = Bank()
             async let one = thrown { try await bank.move(fromLeft: true) }
@@ -122,7 +122,7 @@ private actor Bank {
         #expect(all.contains("[true, true]") && all.count > 1, "\(all)")
     }
 
-    @Test func `what opens several trees at once never comes into a circle`() async {
+    @Test func `opening several trees at once never forms a cycle`() async {
         await explore(departures: 2) {
             let bank = Bank()
             async let one: Void = bank.moveJointly(fromLeft: true)
@@ -134,7 +134,7 @@ private actor Bank {
         }
     }
 
-    @Test func `child tasks are a part of the transaction, and who waits comes after them`() async {
+    @Test func `child tasks are part of the transaction, and waiters come after them`() async {
         await explore(departures: 2) {
             let bank = Bank()
             async let together: Void = bank.addTogether()
@@ -147,7 +147,7 @@ private actor Bank {
         #expect(all == ["[1, 100]", "[100, 1]"])
     }
 
-    @Test func `a time limit and the turn come in either order`() async {
+    @Test func `a timeout and the turn come in either order`() async {
         await explore(departures: 2) {
             let bank = Bank()
             async let one: Void = bank.add(1)

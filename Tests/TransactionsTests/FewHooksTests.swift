@@ -213,7 +213,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
 }
 
 @Suite(.watched(testLimit), .leavesNothing) struct FewHooksTests {
-    @Test func `Q3: to go only where hooks are makes no difference to any of them`() {
+    @Test func `Q3: visiting only members with hooks changes no hook's calls`() {
         for seed in 0..<UInt64(isSanitized ? 50 : 400) {
             var chance = SplitMix64(seed: ~seed)
             let kinds: [Hooks] = [[], [], .begin, .validate, .commit, .rollback, .all]
@@ -240,7 +240,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         }
     }
 
-    @Test func `what is learned of a class is known of members that were there before, wherever they are`()
+    @Test func `facts learned of a class also apply to existing members, wherever they are`()
         throws
     {
         let root = Unseen(below: nil), other = Unseen(below: nil)
@@ -285,7 +285,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         }
     }
 
-    @Test func `a late member begins after those above it, also where one in between has no hooks`() throws {
+    @Test func `a late member begins after its ancestors, even if one between has no hooks`() throws {
         let trace = Trace()
         let root = NoHooks(1)
         root.context = .createRoot(owner: root)
@@ -307,7 +307,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         withExtendedLifetime((root, first, second, between, late)) {}
     }
 
-    @Test func `what an undo step puts back begins, also below a member without hooks`() throws {
+    @Test func `a member restored by undo begins, even below one without hooks`() throws {
         let trace = Trace()
         let root = NoHooks(1)
         root.context = .createRoot(owner: root)
@@ -326,7 +326,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         withExtendedLifetime((subscription, root, parent, other)) {}
     }
 
-    @Test func `where members with hooks have gone nobody looks for them any more`() throws {
+    @Test func `members with hooks that have left are not searched for again`() throws {
         let root = NoHooks(1)
         root.context = .createRoot(owner: root)
         let trace = Trace()
@@ -349,7 +349,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         withExtendedLifetime((root, parents)) {}
     }
 
-    @Test func `a begin that fails in the body of a transaction leaves those that take part alone`() throws {
+    @Test func `a failed begin in the body of a transaction leaves its members alone`() throws {
         for hasSavepoint in [true, false] {
             let trace = Trace()
             let root = NoHooks(1)

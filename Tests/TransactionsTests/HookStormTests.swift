@@ -147,7 +147,7 @@ private final class Scene {
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct HookStormTests {
     @Test(.promises("Q3", "Q4", "Q10", "Q11", "X8"))
-    func `Q3, Q4, Q10, Q11: whatever hooks do, members have each hook once, and the dead have none`()
+    func `Q3, Q4, Q10, Q11: whatever hooks do, each member gets each hook once, freed ones none`()
         async
     {
         await forAll(Storm.any, cases: scaled(1_000)) { storm in try Scene(storm).run(storm) }

@@ -13,7 +13,7 @@ import Testing
     init() { root = Member(root: "root", trace) }
 
     @Test(.promises("X10", "E17"))
-    func `E17: a node made in the body is begun at once and once, validated and ended`() throws {
+    func `E17: a node made in the body begins at once, once, is validated and ended`() throws {
         var late: Member?
         try root.transaction {
             _ = trace.take()
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(.promises("E18"))
-    func `E18: with store, a late node's onBegin can ask its context; without, its argument`() throws {
+    func `E18: with store, a late node's onBegin can use its context; else its argument`() throws {
         try root.transaction {
             var answer: Bool?
             // `Member` uses the form with `store`.
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test(.promises("X11", "E23", "E32"))
-    func `E23, E32: an owner that goes is unregistered, idle or active, and gets no hook`() throws {
+    func `E23, E32: a freed owner is unregistered, idle or active, and gets no hook`() throws {
         var gone: Member? = Member("gone", below: root)
         let tree = root.transactionContext.tree!
         #expect(tree.members == 2)
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(.promises("Q11"), arguments: Hook.allCases)
-    func `Q11: an owner that goes while a hook runs is skipped`(in hook: Hook) throws {
+    func `Q11: an owner freed while a hook runs is skipped`(in hook: Hook) throws {
         let first = Member("first", below: root)
         var gone: Member? = Member("gone", below: root)
         let last = Member("last", below: root)
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test(.promises("X11"))
-    func `X11: a rollback puts those that left back where they were, and they get onRollback`() throws {
+    func `X11: a rollback returns members that left to their places with onRollback`() throws {
         let parts = ["a", "b", "c", "d"].map { Member($0, below: root) }
         try root.beginTransaction()
         let late = Member("late", below: root)
@@ -255,7 +255,7 @@ import Testing
                 + ["a", "b", "c", "root"].map { "commit \($0)" })
     }
 
-    @Test(.promises("X2")) func `X2: a member that was passed by is begun in another round`() throws {
+    @Test(.promises("X2")) func `X2: a member the walk missed begins in another round`() throws {
         let a = Member("a", below: root)
         let b = Member("b", below: root)
         let c = Member("c", below: b)
@@ -331,7 +331,7 @@ import Testing
         #expect(trace.calls.isEmpty)
     }
 
-    @Test(.promises("E25")) func `E25: a closure whose root's owner goes inside is rolled back`() {
+    @Test(.promises("E25")) func `E25: a closure that frees its root's owner is rolled back`() {
         let trace = Trace()
         var root: Member? = Member(root: "root", trace)
         let child = Logged("child", below: root!)
@@ -387,7 +387,7 @@ import Testing
             _ = TransactionContext.createNode(owner: node, parent: root)
         }
         let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("the object has a context already"))
+        #expect(said.contains("the object already has a context"))
         let node = Logged("node", below: root)
         let former = node.transactionContext
         try former.leave()
@@ -409,7 +409,7 @@ import Testing
     }
 
     @Test(.promises("X2"))
-    func `X2: a member moves by a context that replaces its own, and may be in two trees`() throws {
+    func `X2: a member moves by replacing its context, and may be in two trees`() throws {
         let (trace, other) = (Trace(), Member(root: "other"))
         let client = Client(below: root, trace)
         try root.transaction { client.number = 1 }

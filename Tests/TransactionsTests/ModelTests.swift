@@ -247,7 +247,7 @@ private final class Pair {
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ModelTests {
     @Test(.promises("Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q8", "X8"))
-    func `Q1, Q2, Q3, Q4, Q6, Q8: random programs do what the model does, hook by hook`() async {
+    func `Q1, Q2, Q3, Q4, Q6, Q8: random programs match the model, hook by hook`() async {
         await forAll(Program.any.array(count: 1...6), cases: scaled(600)) { programs in
             let pair = Pair()
             for program in programs { try pair.run(program) }

@@ -46,7 +46,7 @@ import Transactions
     }
 
     @Test(.promises("Q10", "X18", "E27"), arguments: Hook.allCases)
-    func `E27: to commit or roll back from a hook is re-entrant, and changes nothing`(_ hook: Hook) throws {
+    func `E27: commit or rollback from a hook is re-entrant, and changes nothing`(_ hook: Hook) throws {
         let expected = TransactionFault.reentrant(Self.phase(hook))
         #expect(try inHook(hook) { try $0.commitTransaction() } as? TransactionFault == expected)
         #expect(try inHook(hook) { try $0.rollbackTransaction() } as? TransactionFault == expected)
@@ -57,7 +57,7 @@ import Transactions
     }
 
     @Test(.promises("Q10", "X18", "E28"), arguments: Hook.allCases)
-    func `E28: to begin from a hook is refused`(_ hook: Hook) throws {
+    func `E28: a begin in a hook is refused`(_ hook: Hook) throws {
         #expect(
             try inHook(hook) { try $0.beginTransaction() } as? TransactionError == .anotherTransactionIsActive
         )

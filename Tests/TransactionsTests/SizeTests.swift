@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(.promises("Q12"), arguments: [true, false])
-    func `Q12: what very many savepoints have saved goes without recursion`(commits: Bool) async {
+    func `Q12: values saved by many savepoints are freed iteratively`(commits: Bool) async {
         let count = isSanitized ? 20_000 : 100_000
         await onSmallStack {
             let root = Counter()
@@ -104,7 +104,7 @@ import Testing
         #expect(time(64 * few) < 1_000 * time(few))
     }
 
-    @Test(.promises("X3")) func `X3: what a deep member asks does not depend on its depth`() throws {
+    @Test(.promises("X3")) func `X3: the cost of a query ignores a member's depth`() throws {
         let root = Small()
         var members = [root]
         for _ in 0..<1_000 { members.append(Small(below: members[members.count - 1])) }

@@ -11,7 +11,7 @@ import Testing
     let root = Logged(root: "root")
 
     @Test(.promises("X12"))
-    func `X12: a rollback restores what was first saved, however often it was written`() throws {
+    func `X12: a rollback restores the first saved value, whatever was written`() throws {
         try root.transaction { root.list = [1] }
         try root.beginTransaction()
         for number in 1...5 {
@@ -80,8 +80,7 @@ import Testing
         }
     }
 
-    @Test(.promises("X12")) func `X12: to assign in an initialiser is initialisation, idle or active`() throws
-    {
+    @Test(.promises("X12")) func `X12: assigning in an initialiser initialises, idle or active`() throws {
         let idle = Assigned(5, below: root)
         #expect(idle.number == 5 && idle.text == "text!")
         try root.beginTransaction()
@@ -92,7 +91,7 @@ import Testing
         #expect(active.number == 6 && active.text == "text!")
     }
 
-    @Test(.promises("X12")) func `X12: an address that is used again is another owner's`() throws {
+    @Test(.promises("X12")) func `X12: a reused address is another owner's`() throws {
         // The contexts outlive their owners, and new owners reuse the addresses of earlier ones.
         var contexts: [TransactionContext] = []
         for number in 0..<200 {
@@ -102,7 +101,7 @@ import Testing
         }
     }
 
-    @Test(.promises("X12")) func `X12: state without the wrapper goes back, too`() throws {
+    @Test(.promises("X12")) func `X12: state without the wrapper reverts, too`() throws {
         let state = TransactionalState("a", in: root.transactionContext)
         try root.beginTransaction()
         state.value += "b"
@@ -124,7 +123,7 @@ import Testing
         #expect(root.transactionContext.tree!.members == 1)
     }
 
-    @Test(.promises("X12")) func `X12: objects that were removed are freed by a commit`() throws {
+    @Test(.promises("X12")) func `X12: removed objects are freed by a commit`() throws {
         try root.transaction { root.children = [Logged("gone", below: root)] }
         weak let gone = root.children[0]
         try root.transaction { try root.children.removeFirst().transactionContext.leave() }
@@ -132,7 +131,7 @@ import Testing
         #expect(root.transactionContext.tree!.members == 1)
     }
 
-    @Test(.promises("X12")) func `X12: what a rollback releases may read the property`() throws {
+    @Test(.promises("X12")) func `X12: a released object may read the property`() throws {
         let keeper = Keeper()
         var seen: Int?
         try keeper.beginTransaction()
@@ -149,7 +148,7 @@ import Testing
         func join(_ parent: Logged) { context = TransactionContext.createNode(owner: self, parent: parent) }
     }
 
-    @Test(.promises("X12")) func `X12: what left and came back with another context goes back, too`() throws {
+    @Test(.promises("X12")) func `X12: a member that rejoined with another context reverts, too`() throws {
         let part = Returning()
         part.join(root)
         try root.transaction {
@@ -179,7 +178,7 @@ import Testing
         #expect(root.trace.take() == once + once)
     }
 
-    @Test(.promises("X13")) func `X13: one that is refused stops the process`() async {
+    @Test(.promises("X13")) func `X13: a refused write stops the process`() async {
         await #expect(processExitsWith: .failure) {
             let root = Logged(root: "root")
             root.failure = TestError()
@@ -219,7 +218,7 @@ import Testing
     }
 
     @Test(.promises("X13"))
-    func `X13: a change of state in place that throws half-way, outside, is taken back`() throws {
+    func `X13: an in-place change outside that throws half-way is undone`() throws {
         func change(_ list: inout [Int]) throws {
             list.append(1)
             throw TestError()
@@ -252,7 +251,7 @@ import Testing
     }
 
     @Test(.promises("X13"))
-    func `X13: what deinit writes at a commit stays, and at a rollback is taken back`() throws {
+    func `X13: writes by deinit stay at a commit, and are undone at a rollback`() throws {
         let shelf = Shelf(below: root)
         try root.transaction { shelf.counted = [Counted(root), Counted(root), Counted(root)] }
         #expect(root.number == 3)
@@ -278,7 +277,7 @@ import Testing
         #expect(root.$number.committed == 0)
     }
 
-    @Test(.promises("X13")) func `X13: a write to a member that a savepoint ended stops the process`() async {
+    @Test(.promises("X13")) func `X13: writing to a member ended by a savepoint stops the process`() async {
         await #expect(processExitsWith: .failure) {
             let root = Logged(root: "root")
             try root.beginTransaction()
@@ -292,7 +291,7 @@ import Testing
     }
 
     @Test(.promises("X6"))
-    func `X6: below a member that a savepoint ended others begin, are validated and end`() throws {
+    func `X6: below a member a savepoint ended, others begin, are validated and end`() throws {
         let node = Logged("node", below: root)
         try root.beginTransaction()
         var late: Logged?
@@ -320,7 +319,7 @@ import Testing
     // MARK: Savepoints
 
     @Test(.promises("Q8", "X6", "E10"))
-    func `E10: what a savepoint's body did is gone when it throws, and the outer goes on`() throws {
+    func `E10: a savepoint's changes are undone if it throws, and the outer continues`() throws {
         var late: Logged?
         try root.transaction {
             root.number = 1
@@ -347,7 +346,7 @@ import Testing
         #expect(root.trace.take().contains("begin late"), "it stays a member")
     }
 
-    @Test(.promises("Q8", "E9")) func `E9: what a joined body did is kept when its error is caught`() throws {
+    @Test(.promises("Q8", "E9")) func `E9: a joined body's changes stay if its error is caught`() throws {
         try root.transaction {
             try? root.transaction {
                 root.number = 2
@@ -357,7 +356,7 @@ import Testing
         #expect(root.number == 2)
     }
 
-    @Test(.promises("X6")) func `X6: savepoints nest, and one that is released goes back with the outer`()
+    @Test(.promises("X6")) func `X6: savepoints nest, and a released one reverts with the outer`()
         throws
     {
         try root.transaction {
@@ -389,7 +388,7 @@ import Testing
         #expect(root.number == 0 && root.trace.take() == ["begin root", "rollback root"])
     }
 
-    @Test(.promises("X6")) func `X6: a member without logged state or hooks keeps savepoints from being set`()
+    @Test(.promises("X6")) func `X6: a member without logged state or hooks prevents savepoints`()
         throws
     {
         var plain: Member? = Member("plain", below: root)
@@ -442,7 +441,7 @@ import Testing
         }
     }
 
-    @Test(.promises("X6")) func `X6: who left before a savepoint was set has its hooks, too`() throws {
+    @Test(.promises("X6")) func `X6: a member gone before a savepoint has its hooks, too`() throws {
         let root = Saver(root: "root")
         let child = Saver("child", below: root)
         try root.transaction {
@@ -456,7 +455,7 @@ import Testing
         }
     }
 
-    @Test(.promises("Q1")) func `Q1: a savepoint takes back leave and move, and the doom of late members`()
+    @Test(.promises("Q1")) func `Q1: a savepoint reverts leave and move, and the doom of late members`()
         throws
     {
         let a = Logged("a", below: root)
@@ -527,7 +526,7 @@ import Testing
         #expect(root.number == 3)
     }
 
-    @Test(.promises("X8")) func `X8: what validation tries in a savepoint, and takes back, changes nothing`()
+    @Test(.promises("X8")) func `X8: validation changes reverted in a savepoint change nothing`()
         throws
     {
         let child = Logged("child", below: root)
@@ -549,7 +548,7 @@ import Testing
     }
 
     @Test(.promises("X8"))
-    func `X8: a member that moves whenever it is validated is given up after 16 passes, too`() throws {
+    func `X8: a member that moves at each validation is also abandoned after 16 passes`() throws {
         let saver = Saver("saver", below: root)
         saver.onHook = { [unowned root, unowned saver] in
             if $0 == .validate { try saver.transactionContext.move(to: root) }
@@ -564,7 +563,7 @@ import Testing
         try root.rollbackTransaction()
     }
 
-    @Test(.promises("X8")) func `X8: so is one that sets a savepoint, too`() throws {
+    @Test(.promises("X8")) func `X8: savepoints keep the 16-pass limit`() throws {
         let saver = Saver("saver", below: root)
         saver.onHook = { [unowned root, unowned saver] in
             guard $0 == .validate else { return }
@@ -579,7 +578,7 @@ import Testing
     }
 
     @Test(.promises("Q2", "Q6", "X8"))
-    func `X8: validation that does not settle is given up after 16 passes`() throws {
+    func `X8: unsettled validation is abandoned after 16 passes`() throws {
         root.onHook = { [unowned root] in if $0 == .validate { root.number += 1 } }
         try root.beginTransaction()
         _ = root.trace.take()

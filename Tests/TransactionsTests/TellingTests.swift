@@ -12,7 +12,7 @@ import Testing
 
     // MARK: Notifications
 
-    @Test(.promises("X17")) func `X17: a commit is told once, with what changed; a rollback has no changes`()
+    @Test(.promises("X17")) func `X17: a commit is reported once, with its changes; a rollback has none`()
         throws
     {
         var told: [TransactionChanges] = []
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(.promises("X17"))
-    func `X17: what came and left again in one transaction, or was rolled back to a savepoint, is not told`()
+    func `X17: members that came and left, and changes a savepoint rolled back, are not reported`()
         throws
     {
         var told: [TransactionChanges] = []
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(.promises("X17"))
-    func `X17: observers are told in order, when the tree is idle, and what they do is told after`()
+    func `X17: observers are notified in order, on an idle tree, and of their own changes later`()
         throws
     {
         var told: [String] = []
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(.promises("X17"))
-    func `X17: of a joint transaction all trees are told before what an observer does in one of them`()
+    func `X17: all trees of a joint transaction report before an observer's own changes do`()
         throws
     {
         let other = Logged(root: "other"), root = root
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test(.promises("X17"))
-    func `X17: state is not idle before the last hook, and a begin that fails is told as a rollback`()
+    func `X17: state is not idle before the last hook, and a failed begin reports a rollback`()
         throws
     {
         var count = 0
@@ -135,7 +135,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test(.promises("X17")) func `X17: a subscription may be cancelled by what its cancelling releases`()
+    @Test(.promises("X17")) func `X17: cancelling may release an object that cancels it again`()
         throws
     {
         final class Listener {
@@ -156,7 +156,7 @@ import Testing
         try root.transaction {}
     }
 
-    @Test(.promises("X17")) func `X17: what goes after all were told may commit`() throws {
+    @Test(.promises("X17")) func `X17: objects freed after notices may commit`() throws {
         let keeper = Keeper()
         try keeper.transaction { keeper.going = [Going { [unowned keeper] in keeper.number += 1 }] }
         var told = 0
@@ -186,7 +186,7 @@ import Testing
         #expect(view.value == 1 && view.version == 1)
     }
 
-    @Test(.promises("X14")) func `X14: a view is exchanged after the last hook, and before anyone is told`()
+    @Test(.promises("X14")) func `X14: a view is replaced after the last hook, before any notice`()
         throws
     {
         let view = CommittedView(of: root) { [unowned root] in root.number }
@@ -198,7 +198,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test(.promises("X14")) func `X14: values and computations go with their view`() throws {
+    @Test(.promises("X14")) func `X14: values and closures die with their view`() throws {
         let count = LiveCount("TransactionsTests.view")
         let inClosure = LiveCount("TransactionsTests.compute")
         do {
@@ -229,7 +229,7 @@ import Testing
         made = []
     }
 
-    @Test(.promises("X14")) func `X14: what goes with a view may commit`() throws {
+    @Test(.promises("X14")) func `X14: objects a view frees may commit`() throws {
         let keeper = Keeper()
         do {
             let going = Going { [unowned keeper] in keeper.number += 1 }
@@ -335,7 +335,7 @@ import Testing
     }
 
     @Test(.promises("X15"))
-    func `X15: a closure of another thread has a transaction of its own, or none is run`() {
+    func `X15: another thread's closure has its own transaction, or does not run`() {
         final class Shared: @unchecked Sendable {
             let root = Keeper()
         }
@@ -353,7 +353,7 @@ import Testing
         #expect(outside == [0, 0])
     }
 
-    @Test(.promises("X15")) func `X15: a write from another thread than the closure's stops the process`()
+    @Test(.promises("X15")) func `X15: a write from outside the closure's thread stops the process`()
         async
     {
         await #expect(processExitsWith: .failure) {
@@ -368,7 +368,7 @@ import Testing
     }
 
     @Test(.promises("X17"))
-    func `X17: a property that savepoints have saved, too, is told once, with its first value and its last`()
+    func `X17: a property that savepoints also saved is reported once, with first and last value`()
         throws
     {
         var told: [TransactionChanges.Change] = []
@@ -386,7 +386,7 @@ import Testing
     }
 
     @Test(.promises("X17"))
-    func `X17: threads that use one tree tell of their transactions one after another, and of each once`()
+    func `X17: threads that share a tree report their transactions in turn, each once`()
         throws
     {
         final class Shared: @unchecked Sendable {
@@ -477,7 +477,7 @@ import Testing
         #expect(fault { try steps[0].undo() } == .outOfOrder, "b is of no tree")
     }
 
-    @Test(.promises("X19")) func `X19: what is gone keeps no commit from being undone, or redone`() throws {
+    @Test(.promises("X19")) func `X19: released objects do not prevent an undo or a redo`() throws {
         var step: TransactionUndoStep?
         let subscription = root.transactionContext.didCommit { step = $0.undoStep() }
         // This member keeps unlogged state, and is released; the members below it stay.
@@ -499,8 +499,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test(.promises("X19")) func `X19: a member with unlogged state keeps a commit from being undone`() throws
-    {
+    @Test(.promises("X19")) func `X19: a member with unlogged state prevents an undo`() throws {
         var steps: [Bool] = []
         let subscription = root.transactionContext.didCommit { steps.append($0.undoStep() != nil) }
         try root.transaction {}
@@ -517,7 +516,7 @@ import Testing
     // MARK: Joint transactions
 
     @Test(.promises("X16"))
-    func `X16: phases go root by root in the order of creation, and no root commits before all are valid`()
+    func `X16: phases run root by root in creation order, and no root commits before all are valid`()
         throws
     {
         let trace = Trace()
@@ -539,7 +538,7 @@ import Testing
     }
 
     @Test(.promises("X16"))
-    func `X16: gates are taken all or none, before any hook; without members the body runs`() throws {
+    func `X16: gates are taken all or none, before any hook; without any, the body runs`() throws {
         let trace = Trace()
         let roots = (0..<3).map { Member(root: "r\($0)", trace) }
         for busy in roots {
@@ -557,7 +556,7 @@ import Testing
         #expect(roots.allSatisfy { !$0.transactionIsActive })
     }
 
-    @Test(.promises("E38")) func `E38: one root of a joint transaction is not ended by hand`() throws {
+    @Test(.promises("E38")) func `E38: a root of a joint transaction is not ended by hand`() throws {
         let other = Logged(root: "other")
         for roots in [[root, other], [other]] {
             try jointTransaction(over: roots) {
@@ -571,7 +570,7 @@ import Testing
         }
     }
 
-    @Test(.promises("Q14")) func `Q14: of m roots any may fail, listed in any order: all are kept or none`()
+    @Test(.promises("Q14")) func `Q14: any of m roots, in any order, may fail: all are kept or none`()
         async
     {
         let roots = (0..<4).map { Logged(root: "r\($0)") }
@@ -600,7 +599,7 @@ import Testing
     }
 
     @Test(.promises("X16"))
-    func `X16: observers of each root are told of its changes, and undo takes back all`() throws {
+    func `X16: observers of each root get its changes, and undo reverts all`() throws {
         let other = Logged(root: "other")
         var told: [String] = []
         var step: TransactionUndoStep?
@@ -618,7 +617,7 @@ import Testing
     }
 
     @Test(.promises("X16"))
-    func `X16: a validation that changes another root leads to another pass over all`() throws {
+    func `X16: a validation that changes another root repeats the pass over all`() throws {
         let other = Logged(root: "other")
         other.onHook = { [unowned root] in if $0 == .validate, root.number == 0 { root.number = 1 } }
         try jointTransaction(over: [root, other]) {}

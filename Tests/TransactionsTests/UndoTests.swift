@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(.promises("X19"))
-    func `X19: a member that came, was written and left in one transaction keeps no step from being undone`()
+    func `X19: a member that came, was written and left in one transaction prevents no undo`()
         throws
     {
         var kept: [Logged] = []
@@ -80,7 +80,7 @@ import Testing
         #expect(kept.map(\.number) == [3, 4] && kept.allSatisfy(\.transactionContext.isDetached))
     }
 
-    @Test(.promises("X19")) func `X19: a member that left with one that came is put back, and leaves again`()
+    @Test(.promises("X19")) func `X19: a member that left with a new one is restored, and leaves again`()
         throws
     {
         let member = Logged("member", below: root)
@@ -103,7 +103,7 @@ import Testing
         #expect(kept?.transactionContext.isDetached == true && below.number == 1)
     }
 
-    @Test(.promises("X19")) func `X19: members that left after their parents are put back`() throws {
+    @Test(.promises("X19")) func `X19: members that left after their parents return`() throws {
         let parent = Logged("parent", below: root)
         let child = Logged("child", below: parent)
         let step = try step {
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(.promises("X19"))
-    func `X19: a member that has got another context is not put back as long as that is in a tree`()
+    func `X19: a member with another context is not restored while that is in a tree`()
         throws
     {
         let parent = Logged("parent", below: root)
@@ -132,7 +132,7 @@ import Testing
         #expect(parents([parent, child]) == ["root", "parent"] && second.isDetached)
     }
 
-    @Test(.promises("X19")) func `X19: a member changes places with what was below it`() throws {
+    @Test(.promises("X19")) func `X19: a member swaps places with one below it`() throws {
         let upper = Logged("upper", below: root)
         let lower = Logged("lower", below: upper)
         let aside = Logged("aside", below: root)
@@ -144,7 +144,7 @@ import Testing
         try check(step, [upper, lower, aside], before: ["root", "upper", "root"])
     }
 
-    @Test(.promises("X19")) func `X19: a member that was made before its parent is put back`() throws {
+    @Test(.promises("X19")) func `X19: a member made before its parent is restored`() throws {
         var made: [Logged] = []
         let step = try step {
             made = [Logged("child", below: root), Logged("parent", below: root)]
@@ -169,7 +169,7 @@ import Testing
         #expect(root.number == 1 && child.number == 1 && child.list == [1])
     }
 
-    @Test(.promises("X19")) func `X19: a refused step leaves what is below a member that left`() throws {
+    @Test(.promises("X19")) func `X19: a refused step keeps members below one that left`() throws {
         let upper = Logged("upper", below: root)
         let child = Logged("child", below: root)
         let step = try step { try move(child, to: upper) }
@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test(.promises("X19"))
-    func `X19: steps of one property are undone the last first, and redone the first first`() throws {
+    func `X19: steps of one property are undone last first, and redone first first`() throws {
         let child = Logged("child", below: root)
         let steps = try [
             step { root.number = 1 },
@@ -237,7 +237,7 @@ import Testing
         #expect(root.number == 0)
     }
 
-    @Test(.promises("X19")) func `X19: what hooks change as a change is taken back is part of that`() throws {
+    @Test(.promises("X19")) func `X19: changes by hooks during an undo are part of it`() throws {
         for hook in [Hook.begin, .validate] {
             let test = UndoTests()
             let (root, first) = (test.root, try test.step { test.root.number = 1 })
@@ -281,8 +281,7 @@ import Testing
         #expect(root.number == 0)
     }
 
-    @Test(.promises("X19")) func `X19: what a hook changes as a change is taken back is part of that`() throws
-    {
+    @Test(.promises("X19")) func `X19: changes by a hook during an undo belong to it`() throws {
         let first = try step { root.number = 1 }
         let second = try step { root.number = 2 }
         root.onHook = { [unowned root] hook in if hook == .validate, root.number < 10 { root.number += 10 } }
@@ -323,7 +322,7 @@ import Testing
         }
     }
 
-    @Test(.promises("X19")) func `X19: whatever moved and left is undone and redone`() async {
+    @Test(.promises("X19")) func `X19: any moves and leaves undo and redo`() async {
         let call = Generator.zip(.int(in: 1...6), .int(in: 0...7))
         await forAll(call.array(count: 1...12), cases: scaled(300)) { calls in
             let test = UndoTests()

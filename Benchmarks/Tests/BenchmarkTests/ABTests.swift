@@ -97,7 +97,7 @@ import Testing
             script(b: 1_000).replacing("*'\"workload\":\"b\"'*)", with: "*b*) exec sleep 600 ;; x)"), 1,
             "HEAD was ended after 2.0 seconds"
         ),
-    ]) func `a fault of HEAD is said`(script: String, status: Int32, sentence: String) throws {
+    ]) func `a HEAD fault is shown`(script: String, status: Int32, sentence: String) throws {
         try GitRepository.inFolder { repository in
             try repository.commit(["serve it.sh": Self.script(b: 1_000)])
             try repository.commit(["serve it.sh": script])
@@ -128,7 +128,7 @@ import Testing
         (["ab", "HEAD", "--workloads", "a=x"] + options, 64, "'a=x' is no workload with a size"),
         (["ab", "HEAD", "--build-command", "echo it is broken >&2; exit 5"] + options, 1, "it is broken"),
         (["ab", "HEAD", "--product", "none"], 1, "does not build: status 1"),
-    ]) func `what cannot be compared is named`(arguments: [String], status: Int32, sentence: String) throws {
+    ]) func `invalid comparisons are named`(arguments: [String], status: Int32, sentence: String) throws {
         try GitRepository.inFolder { repository in
             try repository.commit(["serve it.sh": Self.script(b: 1_000)])
             let result = try repository.program.run(arguments)
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func `a program from before it could name workloads runs those that are named with their size`()
+    @Test func `a program too old to list workloads runs the ones named with their size`()
         throws
     {
         try GitRepository.inFolder { repository in

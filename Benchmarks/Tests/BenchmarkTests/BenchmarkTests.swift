@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct EstimateTests {
     /// All 2^n ways in which values can lie below or above the median, enumerated.
-    @Test(arguments: 1...12) func `the coverage is what counting every case gives`(count: Int) {
+    @Test(arguments: 1...12) func `the coverage matches counting every case`(count: Int) {
         for rank in 0..<(count + 1) / 2 {
             let outside = (0..<(1 << count)).count { below in
                 below.nonzeroBitCount <= rank || count - below.nonzeroBitCount <= rank
@@ -37,7 +37,7 @@ import Testing
         try body(folder.path)
     }
 
-    @Test func `what is written is read again`() throws {
+    @Test func `documents are read back`() throws {
         try inFolder { folder in
             try document().write(to: folder + "/run.json")
             let read = try RunDocument(contentsOf: folder + "/run.json")

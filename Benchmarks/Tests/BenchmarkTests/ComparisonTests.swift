@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct TailTests {
     /// All 2^n ways in which a coin falls.
-    @Test(arguments: 1...12) func `the sign test is what counting every case gives`(count: Int) {
+    @Test(arguments: 1...12) func `the sign test matches counting every case`(count: Int) {
         for successes in 0...count {
             let cases = (0..<(1 << count)).count { $0.nonzeroBitCount >= successes }
             #expect(abs(Tails.sign(successes, of: count) - Double(cases) / Double(1 << count)) < 1e-12)
@@ -14,7 +14,7 @@ import Testing
     }
 
     /// All orders of m and n values: the bits of a number say which places belong to the second sample.
-    @Test(arguments: 1...5, 1...5) func `the Mann-Whitney test is what counting every order gives`(
+    @Test(arguments: 1...5, 1...5) func `the Mann-Whitney test matches counting every order`(
         m: Int, n: Int
     ) {
         let pairs = (0..<(1 << (m + n))).filter { $0.nonzeroBitCount == n }.map { order in
@@ -36,7 +36,7 @@ import Testing
         #expect(Interval.shift(from: [], to: [1]) == nil)
     }
 
-    @Test func `Holm asks less of the next hypothesis for each that is rejected`() {
+    @Test func `Holm relaxes the threshold after each rejection`() {
         var holm = SequentialHolm(alpha: 0.04, looks: 1, count: 4)
         holm.look([0: 0.013, 1: 0.009, 2: 0.021, 3: 0.5])
         #expect(holm.rejected == [0, 1])  // 0.009 <= 0.01, 0.013 <= 0.0133, but 0.021 > 0.02
@@ -53,7 +53,7 @@ import Testing
 @Suite struct GateTrialTests {
     private func verdicts(_ trial: Trial) -> [Verdict] { trial.rows.map(trial.verdict) }
 
-    @Test func `of 40 runs of a commit against itself, none has an objection`() throws {
+    @Test func `of 40 runs of a commit against itself, none objects`() throws {
         let rule = try GateRule()
         for seed in 1...40 {
             var machine = NoisyMachine(seed: UInt64(seed))
@@ -63,8 +63,7 @@ import Testing
         }
     }
 
-    @Test func `of 40 losses of 5 percent in one row of 20, at least 38 are found, and nothing else`() throws
-    {
+    @Test func `at least 38 of 40 losses of 5 percent in one row of 20 are found, and nothing else`() throws {
         let rule = try GateRule()
         var found = 0
         for seed in 1...40 {
@@ -78,7 +77,7 @@ import Testing
         #expect(found >= 38)
     }
 
-    @Test func `a gain is told from a loss, and a row without a change from both`() throws {
+    @Test func `a gain differs from a loss, and an unchanged row from both`() throws {
         var machine = NoisyMachine(seed: 1)
         let trial = try machine.trial(GateRule(), rows: 3, head: { [0.9, 1, 1.1][$0] })
         #expect(verdicts(trial) == [.better, .same, .worse])
@@ -102,7 +101,7 @@ import Testing
         #expect(GateOutcome(verdicts(trial)).status == 1)
     }
 
-    @Test func `what chose a row is not used to judge it`() throws {
+    @Test func `data that chose a row never judges it`() throws {
         var trial = try Trial(GateRule(), rows: [Row(workload: "a", n: 1)])
         let even = Restart(base: [1, 1, 1], again: [1, 1, 1], head: [1, 1, 1])
         let slow = Restart(base: [1, 1, 1], again: [1, 1, 1], head: [2, 2, 2])
@@ -125,7 +124,7 @@ import Testing
         #expect(trial.verdict(of: rows[0]) == .failed)
     }
 
-    @Test func `a threshold that makes no sense is named`() {
+    @Test func `an invalid threshold is named`() {
         #expect(
             throws: BenchmarkError("The threshold must be more than 0 and less than 1, not 5.0; 0.02 is 2 %.")
         ) { try GateRule(threshold: 5) }
@@ -181,7 +180,7 @@ import Testing
         #expect(ChangeTable(comparison).render().contains("all peers took 2.00× their time"))
     }
 
-    @Test func `a loss beyond what peers differ by is found, and a gain is none`() throws {
+    @Test func `a loss beyond the peers' spread is found, and a gain is no loss`() throws {
         let slower = run(["ours": 1.1, "dispatch": 3, "tbb": 2], slowness: 2)
         #expect(try compare(run(three), slower).outcome.status == 3)
         let gain = try compare(slower, run(three))
@@ -203,7 +202,7 @@ import Testing
         #expect(try compare(before, after, workloads: ["W7"]).outcome == .worse)
     }
 
-    @Test func `runs without a peer in common tell nothing, and it is said`() throws {
+    @Test func `runs without a common peer give no result, as noted`() throws {
         let comparison = try compare(run(["ours": 1]), run(["ours": 2]))
         #expect(comparison.outcome == .notMeasured && comparison.band == nil)
         #expect(ChangeTable(comparison).render().contains("have no peer in common"))
@@ -213,7 +212,7 @@ import Testing
         #expect(try compare(run(three), other).outcome == .notMeasured)
     }
 
-    @Test func `a row in which ours was not like itself has no verdict`() throws {
+    @Test func `a row where ours differed from itself has no verdict`() throws {
         var off = three
         off["ours-again"] = 1.3
         let names = ["ours", "dispatch", "tbb"]
@@ -221,7 +220,7 @@ import Testing
         #expect(comparison.rows.map(\.verdict) == [.controlOff] && comparison.outcome.status == 1)
     }
 
-    @Test func `another number of CPUs is refused, unless that is wanted`() throws {
+    @Test func `another number of CPUs is refused by default`() throws {
         #expect {
             try compare(run(three), run(three, cpus: "4"))
         } throws: {

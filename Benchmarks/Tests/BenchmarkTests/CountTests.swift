@@ -127,7 +127,7 @@ import Testing
         return changed
     }
 
-    @Test func `what is as recorded within a hundredth passes`() {
+    @Test func `counts within a hundredth pass`() {
         #expect(recorded.differences(counts, of: row).isEmpty)
         let near = changed {
             $0.instructions[.layers] = 1_019
@@ -146,7 +146,7 @@ import Testing
         #expect(recorded.differences(changed { $0.mutexes = 1 }, of: row).count == 1)
     }
 
-    @Test func `instructions that go from one category to another are found although the sum stays`() {
+    @Test func `instructions that move between categories are found although the sum stays`() {
         let moved = changed {
             $0.instructions[.layers] = 900
             $0.instructions[.tasks] = 100
@@ -157,7 +157,7 @@ import Testing
         #expect(found[1].hasPrefix("W6-cascade ours: instructions of tasks 100 an operation, recorded 0"))
     }
 
-    @Test func `metadata may be found by other ways, with the same number of everything else`() throws {
+    @Test func `metadata lookups may differ, with all other counts the same`() throws {
         var record = RecordedCounts()
         record.rows[row.name] = changed { $0.instructions[.runtime] = 1_000 }
         #expect(record.differences(changed { $0.instructions[.runtime] = 1_150 }, of: row).isEmpty)
@@ -169,12 +169,12 @@ import Testing
         #expect(record.differences(other, of: row).count == 1)
     }
 
-    @Test func `a row that is not recorded, or at another size, does not pass`() throws {
+    @Test func `a row unrecorded, or recorded at another size, does not pass`() throws {
         #expect(RecordedCounts().differences(counts, of: row).count == 1)
         #expect(recorded.differences(changed { $0.n = 10 }, of: row).count == 1)
     }
 
-    @Test func `to record takes over what changed, and no noise`() {
+    @Test func `recording adopts changes, but no noise`() {
         var record = recorded
         #expect(record.record(changed { $0.instructions[.layers] = 1_009 }, of: row).isEmpty)
         #expect(record.rows[row.name] == counts)
@@ -183,7 +183,7 @@ import Testing
         #expect(record.rows[row.name] == more)
     }
 
-    @Test func `the file says the same when it is read, one figure a line`() throws {
+    @Test func `the file round-trips, with one figure per line`() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
         defer { try? FileManager.default.removeItem(atPath: path) }
         var record = recorded

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [(0.5, 400.0), (0.9, 3_600.0), (0.25, 400.0 / 3)])
-    func `the grain is what the overhead demands`(efficiency: Double, grain_ns: Double) throws {
+    func `the grain follows from the overhead`(efficiency: Double, grain_ns: Double) throws {
         // Dense enough for linear interpolation between two neighbours to follow the curve closely.
         let grains = Array(stride(from: 100, through: 10_000, by: 20))
         let grain = document(grains.shuffled(), overhead_ns: 400).effectiveGrain(
@@ -45,7 +45,7 @@ import Testing
         #expect(abs(ns - 100 * pow(100, share)) < 1e-6)
     }
 
-    @Test func `what lies outside of the lengths that were measured is said so`() {
+    @Test func `values outside the measured lengths are marked as such`() {
         let run = document([1_000, 10_000], overhead_ns: 400)
         #expect(run.effectiveGrain("ours", efficiency: 0.5) == .atMost(ns: 1_000))
         #expect(run.effectiveGrain("ours", efficiency: 0.99) == .moreThan(ns: 10_000))

@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [(2.0, 1_000, true), (2.14, 1_000, true), (2.16, 1_000, false), (2.9, 10, true)])
-    func `allocations may grow by a twentieth, where what a run costs once does not show`(
+    func `allocations may grow by a twentieth where one-time costs do not show`(
         allocations: Double, n: Int, holds: Bool
     ) {
         let run = document([series("W6-cascade", n: n, counts: ["allocations_per_op": allocations])])
@@ -63,7 +63,7 @@ import Testing
         #expect(gates(run).countFailures().isEmpty == holds)
     }
 
-    @Test func `one byte that is left fails, and one operation that ran after the cancellation`() {
+    @Test func `a leaked byte fails, and so does an operation run after the cancellation`() {
         for workload in ["W14-0", "W14-1", "W14-50", "W20-queued", "W21-memory"] {
             let left = document([series(workload, n: 1_000_000, counts: ["bytes_left": 1])])
             #expect(gates(left).countFailures().count == 1)
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `what is promised against others is a gate of times, not of counts`() {
+    @Test func `promises against peers are a gate of times, not of counts`() {
         func run(bare: Double) -> RunDocument {
             document([
                 series("W6-cascade", n: 1_000), series("W6-cascade", n: 1_000, peer: "ours-bare", time: bare),
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test(arguments: [(105.0, 1), (150, 0)])
-    func `a row in which ours is not like itself has no verdict`(again: Double, won: Int) throws {
+    func `a row where ours differs from itself has no verdict`(again: Double, won: Int) throws {
         let run = document([
             series("W1", n: 1_000), series("W1", n: 1_000, peer: "ours-again", time: again),
             series("W1", n: 1_000, peer: "dispatch", time: 200),
@@ -151,7 +151,7 @@ import Testing
         #expect(document([large]).missing.count == (isLeftOut == true ? 1 : missing))
     }
 
-    @Test func `a row that was not compared with itself has no verdict, and nothing is said of nothing`()
+    @Test func `a row not compared with itself has no verdict, and an empty run has no text`()
         throws
     {
         let run = document([
@@ -163,7 +163,7 @@ import Testing
         #expect(FullReport(document([])).render().contains("A/A: ours was not compared with itself."))
     }
 
-    @Test func `our scheduler without the layer is no peer that wins or loses`() {
+    @Test func `our scheduler without the layer never wins or loses`() {
         let run = document([series("W5", n: 1_000), series("W5", n: 1_000, peer: "ours-bare", time: 25)])
         let text = FullReport(run).render()
         #expect(text.contains("No peer to compare with."))

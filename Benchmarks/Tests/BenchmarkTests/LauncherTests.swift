@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `each command has an answer, and no answer is of a command that is gone`() throws {
+    @Test func `each command has an answer, and no answer is for a removed command`() throws {
         try Program.inFolder { program in
             let help = try program.run(["--help"]).output
             let shown = try #require(help.range(of: "SUBCOMMANDS:")).upperBound

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `one workload or peer is told about as a whole`() throws {
+    @Test func `one workload or peer is shown in full`() throws {
         try Program.inFolder { program in
             let family = try program.run(["list", "W8"]).output
             for id in ["W8 ", "W8-levels ", "W8-declared "] {
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `the list for programs names the file of each peer, and a reason for all that is missing`()
+    @Test func `the machine-readable list names each peer's file, and a reason for each missing one`()
         throws
     {
         try Program.inFolder { program in
@@ -73,7 +73,7 @@ import Testing
 
     /// The rows of operations that take time, of graphs and of real work: every peer that the list does not excuse
     /// runs them, with a correct result, which the run checks.
-    @Test func `whoever has no reason runs a row`() throws {
+    @Test func `each unexcused peer runs a row`() throws {
         try Program.inFolder { program in
             let run = try program.run(["run", "--smoke", "--filter", Self.rows.joined(separator: ",")])
             #expect(run.status == 0)

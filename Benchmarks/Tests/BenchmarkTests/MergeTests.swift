@@ -60,7 +60,7 @@ import Testing
         #expect(merge.lacking(of: more) == ["a lacks 1 of 4 units: W5/1."])
     }
 
-    @Test func `the units of a sweep over threads are merged beside the others`() throws {
+    @Test func `the units of a thread sweep are merged separately`() throws {
         var swept = try part(units: ["W1/0", "W1/1"])
         swept.units = [
             RunDocument.Measured(unit: RunUnit(workload: "W1", restart: 1, threads: 8), seconds: 1)
@@ -79,7 +79,7 @@ import Testing
         #expect(whole.threadSweep?.first?.restarts.map(\.rounds) == [[], [10]])
     }
 
-    @Test func `what was measured twice counts once`() throws {
+    @Test func `duplicate units count once`() throws {
         let parts = try [part(units: ["W1/0"]), part(units: ["W1/0", "W1/1"], time: 50)]
         let merge = try Merge(parts.enumerated().map { (name: "\($0).json", document: $1) })
         let ours = try #require(merge.hosts.first?.series("W1", n: 10, peer: "ours"))
@@ -87,7 +87,7 @@ import Testing
         #expect(merge.remarks == ["W1/0 of '1.json' was measured before: the first stands."])
     }
 
-    @Test func `of many hosts each gives its ratio, and one that is not like itself is left out`() throws {
+    @Test func `each of many hosts gives its ratio; one unlike itself is left out`() throws {
         let parts = try [
             part(host: "a", ratio: 2, time: 10), part(host: "b", ratio: 3, time: 1_000),
             part(host: "c", ratio: 4, time: 0.1), part(host: "d", ratio: 90, again: 1.5),
@@ -114,7 +114,7 @@ import Testing
         #expect(throws: BenchmarkError("There is nothing to merge.")) { try Merge([]) }
     }
 
-    @Test func `units that are measured apart make the run that one process makes`() throws {
+    @Test func `units measured apart make the same run as one process`() throws {
         try Program.inFolder { program in
             let options = ["--smoke", "--filter", "W1,W3", "--peers", "serial", "--seed", "7"]
             let names = try program.run(["units"] + options).output

@@ -36,7 +36,7 @@ import Testing
         #expect(throws: BenchmarkError.self) { try plan(filter: ["W14-"]) }
     }
 
-    @Test func `sizes replace those of the depth, and are asked in ascending order`() throws {
+    @Test func `sizes replace the depth's, and are run in ascending order`() throws {
         let chosen = try plan(filter: ["W5", "W14"], sizes: [800, 700])
         #expect(chosen.workloads.allSatisfy { chosen.sizes(of: $0) == [700, 800] })
         let usual = try plan(filter: ["W5"])
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `a size that a workload cannot have is refused, and named`() throws {
+    @Test func `an invalid size of a workload is refused, and named`() throws {
         for (workload, size, sentence) in [
             ("W14-1", 10, "W14-1 takes sizes of at least 100, not 10."),
             ("W9", 1_000_000, "W9 takes sizes from 2 to 40, not 1000000."),
@@ -72,7 +72,7 @@ import Testing
         #expect(units.map(\.restart) == units.map(\.restart).sorted())
     }
 
-    @Test func `a sweep over threads measures what scales, and the number of the run only once`() throws {
+    @Test func `a thread sweep measures scaling workloads, and the run's count only once`() throws {
         let options = PlanOptions(
             filter: ["W5", "W6", "W13"], threads: 2, seed: 1, depth: .quick, threadSweep: [1, 2, 8])
         let units = try Plan(options, known: ["ours"]).units
@@ -97,7 +97,7 @@ import Testing
 }
 
 @Suite struct RoundsTests {
-    @Test func `rows whose rounds agree get one round, others all`() {
+    @Test func `rows with agreeing rounds get one, others all`() {
         #expect(Rounds.count(after: [], most: 3) == 3)
         #expect(Rounds.count(after: [0.1, 0.1], most: 3) == 3)
         #expect(Rounds.count(after: [0.01, -0.02, 0.02], most: 3) == 1)
@@ -111,7 +111,7 @@ import Testing
     /// The claim of ``Rounds``: the interval covers the true median as often as without the rule. The noise is typical of
     /// such a machine: phases of half speed that last for some rounds, and a heavy tail.
     @Test(arguments: [0.0, 0.05, 0.7])
-    func `the interval covers as often as it says`(truth: Double) throws {
+    func `the interval covers as often as stated`(truth: Double) throws {
         var random = Random(seed: 7)
         var (covered, spared) = (0, 0)
         let runs = 4_000
@@ -168,7 +168,7 @@ import Testing
             ])
     }
 
-    @Test func `a terminal shows one line, which goes at the end`() {
+    @Test func `a terminal shows one line, removed at end`() {
         var lines: [String] = []
         let progress = Progress(isTerminal: true, write: { lines.append($0) }, now: { .now })
         progress.show(share: 0, left_s: nil, "waiting")
@@ -180,7 +180,7 @@ import Testing
             ])
     }
 
-    @Test func `the rest takes as long as before, or as long as the others`() throws {
+    @Test func `the forecast uses a unit's earlier times, or the others'`() throws {
         let units = (0..<3).flatMap { restart in
             ["W1", "W5", "W6"].map { RunUnit(workload: $0, restart: restart) }
         }

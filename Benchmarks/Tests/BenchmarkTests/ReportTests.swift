@@ -49,7 +49,7 @@ import Testing
             TerminalReport(document).render().contains("Ours is faster than every peer in 1 of 2 workloads"))
     }
 
-    @Test func `a row in which ours is not like itself is in no mean, and is said`() throws {
+    @Test func `a row where ours differs from itself is in no mean, and noted`() throws {
         let document = run([
             "W1": ["ours": even, "ours-again": even, "dispatch": times(2, 2, 2, 2, 2, 2)],
             "W3": ["ours": even, "ours-again": times(2, 2, 2, 2, 2, 2), "dispatch": times(8, 8, 8, 8, 8, 8)],
@@ -63,7 +63,7 @@ import Testing
         #expect(page.contains("Ahead of dispatch on average: it takes 2.00× our time."))
     }
 
-    @Test func `a row of which restarts are missing is in no mean when it has less than an interval needs`() {
+    @Test func `a row with missing restarts is in no mean if it has fewer than an interval needs`() {
         let document = run([
             "W1": ["ours": even, "dispatch": times(2, 2, 2, 2, 2, 2)],
             "W3": ["ours": even, "dispatch": times(8, 8)],
@@ -71,7 +71,7 @@ import Testing
         #expect(line(of: "dispatch", document)?.hasPrefix("dispatch 2.00× [2.00, 2.00] 1 row ") == true)
     }
 
-    @Test func `the bytes of what is pending are no time, and in no mean`() {
+    @Test func `bytes of pending work are no time, and in no mean`() {
         let document = run([
             "W1": ["ours": even, "dispatch": times(2, 2, 2, 2, 2, 2)],
             "W20": ["ours": even, "dispatch": times(8, 8, 8, 8, 8, 8)],
@@ -86,7 +86,7 @@ import Testing
             "Behind all 3 peers on average: they take from 0.10× (c) to 0.50× (a) our time."
         ),
         ([0.5, 2, 4], "Ahead of 2 of 3 peers on average; behind a (0.50×)."),
-    ]) func `the sentence of a subject says ahead of whom, and behind whom`(
+    ]) func `a subject's sentence names the peers ahead and behind`(
         factors: [Double], sentence: String
     )
         throws
@@ -105,7 +105,7 @@ import Testing
 
     // MARK: How sure
 
-    @Test func `a run of a single restart names nobody as ahead or behind`() throws {
+    @Test func `a run of a single restart names no peer ahead or behind`() throws {
         var document = SyntheticRun(restarts: 1, rounds: 1).document()
         document.results.removeAll { !["ns/op", "us"].contains($0.unit) }  // bytes are the same each time
         let page = try Page(document).render()
@@ -124,13 +124,13 @@ import Testing
         ([0.44, 0.5, 0.7, 0.85, 0.9, 0.96], true), ([1.05, 1.2, 1.25, 1.3, 1.4, 1.5], true),
         ([1.12, 1.2, 1.25, 1.3, 1.4, 1.5], false), ([0.6, 0.7, 0.75, 0.8, 0.85, 0.89], false),
     ])
-    func `ours is unlike itself where the whole interval is further than a tenth`(
+    func `ours differs from itself where the whole interval exceeds a tenth`(
         ratios: [Double], isWithin: Bool
     ) throws {
         #expect(Summary.isWithinBand(try #require(Estimate(ratios))) == isWithin)
     }
 
-    @Test func `a row of few restarts is no reason to doubt the others`() throws {
+    @Test func `a row of few restarts casts no doubt on others`() throws {
         var document = SyntheticRun().document()
         for index in document.results.indices where document.results[index].workload == "W3" {
             document.results[index].restarts.removeLast(document.results[index].restarts.count - 2)
@@ -140,7 +140,7 @@ import Testing
         #expect(!page.contains("nobody is ahead yet"))
     }
 
-    @Test func `what is lost is named with the peer, by how much, the interval, and in how many restarts`()
+    @Test func `a loss is named with its peer, amount, interval and number of restarts`()
         throws
     {
         let document = run([
@@ -176,7 +176,7 @@ import Testing
         #expect(lines.filter { $0.count > 100 } == [])
     }
 
-    @Test func `the terminal says it in the order of the page`() throws {
+    @Test func `the terminal follows the page's order`() throws {
         let text = TerminalReport(SyntheticRun(absent: ["tbb"]).document()).render()
         let order = [
             "Ours is faster than every peer in ", "Scheduler", "Operations", "Libraries", "Workloads",
@@ -192,7 +192,7 @@ import Testing
 
     // MARK: A page that stands alone
 
-    @Test func `the page has no script, no file beside it, and no link that leads nowhere`() throws {
+    @Test func `the page has no script, no companion file, and no dead link`() throws {
         var document = whole
         for repository in [nil, "https://example.org/owner/name"] {
             document.build["repository"] = repository
@@ -216,7 +216,7 @@ import Testing
         }
     }
 
-    @Test func `the page tells machine and build, what is missing and why`() throws {
+    @Test func `the page shows machine and build, gaps and reasons`() throws {
         let page = try Page(SyntheticRun(absent: ["tbb"]).document()).render()
         for fact in [
             "Synthetic CPU @ 2.00GHz", "6.1.0", "0.3 % of the CPU time during the run", "max 100000",
@@ -230,7 +230,7 @@ import Testing
         #expect(page.contains("<div class=\"wide\"><svg ") && page.contains("<div class=\"narrow\"><svg "))
     }
 
-    @Test func `the sections come when the run has something for them`() throws {
+    @Test func `sections appear if the run has data for them`() throws {
         let all = try Page(whole).render()
         let ids = [
             "answer", "losses", "all", "how", "machine", "floor", "costs", "sizes", "latency", "order",

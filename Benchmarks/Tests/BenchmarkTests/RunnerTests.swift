@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `a run in which ours was not measured is none, and the last one stays`() throws {
+    @Test func `a run without ours is discarded, and the last one stays`() throws {
         try Program.inFolder { program in
             try program.write("an earlier run", to: ".benchmarks/latest.json")
             // W19 waits for seconds at this size, whatever the machine.
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `a peer that is in no build is one line at the end, and no error`() throws {
+    @Test func `a peer missing from the build is one line at the end, no error`() throws {
         try Program.inFolder { program in
             let result = try program.run(["run", "--smoke", "--filter", "W1,W3", "--peers", "serial,absent"])
             #expect(result.status == 0)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func `an interrupt leaves the units that were measured, and the run goes on to its end`() throws {
+    @Test func `an interrupt keeps the measured units, and the run can be resumed to its end`() throws {
         try Program.inFolder { program in
             // With this seed, ours is measured before the peer in the round in which the peer stalls.
             let running = try program.start([
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `an interrupted run goes on with what it lacks, and what it has stays`() throws {
+    @Test func `an interrupted run resumes with missing units, and keeps the rest`() throws {
         try Program.inFolder { program in
             let options = ["--smoke", "--filter", "W1,W3,W10", "--peers", "serial", "--seed", "7"]
             #expect(try program.run(["run", "--name", "whole"] + options).status == 0)
@@ -149,8 +149,7 @@ import Testing
         }
     }
 
-    @Test func `a sweep over threads is beside the run, of peers that have as many as they are given`() throws
-    {
+    @Test func `a thread sweep is stored next to the run, for peers with a settable thread count`() throws {
         try Program.inFolder { program in
             let run = try program.run([
                 "run", "--smoke", "--filter", "W1,W15-suspend", "--peers", "pthread,dispatch", "--threads",
@@ -233,7 +232,7 @@ import Testing
         }
     }
 
-    @Test func `what is written by hand stands in a table of its own, and the page says what it leaves out`()
+    @Test func `handwritten loops have a separate table, and the page says what it omits`()
         throws
     {
         try Program.inFolder { program in
@@ -255,7 +254,7 @@ import Testing
         }
     }
 
-    @Test func `what is left of a cancelled or pending tree is counted, and nothing is`() throws {
+    @Test func `leftovers of a cancelled or pending tree are counted, and are none`() throws {
         try Program.inFolder { program in
             let run = try program.run([
                 "run", "--smoke", "--filter", "W14,W20-queued,W21-memory", "--peers", "ours", "--sizes",
@@ -273,7 +272,7 @@ import Testing
         }
     }
 
-    @Test func `what a server needs is measured with those who have it, and its slopes are shown`() throws {
+    @Test func `server needs are measured on peers that have them, with their slopes`() throws {
         try Program.inFolder { program in
             let run = try program.run([
                 "run", "--smoke", "--filter", "W19-task,W24,W26,W27-cancel", "--peers",
@@ -303,7 +302,7 @@ import Testing
 
     /// 40 transactions of 100 keys, among them, make room for the old values of 1,000 keys, and for their log: 25 times each. The model
     /// of 1,000 keys allocates 1,000 times and more, before.
-    @Test func `allocations are counted while the clock runs, and not before`() throws {
+    @Test func `allocations are counted only while the clock runs`() throws {
         try Program.inFolder { program in
             let result = try program.run(["run", "--smoke", "--filter", "W22-commit", "--peers", "ours"])
             #expect(result.status == 0)

@@ -127,13 +127,13 @@ extension ActionCore {
 
     func setLimit(_ limit: Int) {
         demand(
-            index == nil, "Action.setLimit: \(id) is in a group, and runs once at a time")
+            index == nil, "Action.setLimit: \(id) is in a group, so its limit must be 1")
         demand(
             (1...GateWord.mostOfAKind).contains(limit),
             "Action.setLimit: the limit is \(limit), and must be 1 to \(GateWord.mostOfAKind)")
         switch policy {
         case .switchToLatest, .coalesce:
-            demand(limit == 1, "Action.setLimit: with the policy \(policy) the limit is 1, and not \(limit)")
+            demand(limit == 1, "Action.setLimit: with the policy \(policy) the limit must be 1, not \(limit)")
         case .reject, .queue: break
         }
         gate.transition(of: self) { bits in

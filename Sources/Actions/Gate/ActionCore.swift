@@ -63,7 +63,7 @@ import Synchronization
         inline = Mailbox(.inline, flips: flips)
         let place = gate.add(self, most: group == nil ? 1 : GroupWord.mostActions)
         if group != nil {
-            demand(place != nil, "ActionGroup: it has at most \(GroupWord.mostActions) actions")
+            demand(place != nil, "ActionGroup: a group has at most \(GroupWord.mostActions) actions")
             index = place
         }
         precondition.follow(self)
@@ -80,15 +80,15 @@ import Synchronization
         case .queue(let most):
             demand(
                 bounds.contains(most),
-                "Action: \(most) may wait, and it must be 1 to \(GateWord.mostOfAKind)")
+                "Action: \(most) may wait, but the number must be 1 to \(GateWord.mostOfAKind)")
         case .switchToLatest, .coalesce:
-            demand(limit == 1, "Action: with the policy \(policy) the limit is 1, and not \(limit)")
+            demand(limit == 1, "Action: with the policy \(policy) the limit must be 1, not \(limit)")
         }
         if isGrouped {
-            demand(policy == .reject, "Action: in a group the policy is reject, and not \(policy)")
+            demand(policy == .reject, "Action: in a group the policy must be reject, not \(policy)")
             demand(
                 limit == 1,
-                "Action: in a group each action runs once at a time, and its limit is not \(limit)")
+                "Action: in a group each action runs once at a time: the limit must be 1, not \(limit)")
         }
     }
 

@@ -15,7 +15,7 @@ extension ActionCore: Inspectable {
             state: snapshot.isExecuting ? "executing" : snapshot.isEnabled ? "enabled" : "disabled")
         node.notes.append("\(snapshot.running) of \(snapshot.limit) run")
         if snapshot.waiting > 0 { node.notes.append("\(snapshot.waiting) wait") }
-        if index != nil { node.notes.append("of a group, with the slots of the group") }
+        if index != nil { node.notes.append("in a group, whose slots it uses") }
         let place = inspector.add(node)
         let most = 32
         let (runs, first, count, isDirect) = gate.withLock {

@@ -35,11 +35,11 @@ extension Refusal: CustomStringConvertible {
     public var description: String {
         let why =
             switch reason {
-            case .full: "as many wait as its limit allows"
+            case .full: "its queue of requests is full"
             case .late:
                 "it would wait for some \(expectedWait.map { "\($0)" } ?? "time"), longer than its deadline"
-            case .expired: "its deadline was over before its turn"
-            case .dropped: "a newer one took its place"
+            case .expired: "its deadline passed before its turn"
+            case .dropped: "a newer request took its place"
             case .closed: "the gate or its scheduler is closed"
             }
         return "Tenant \"\(tenant)\": not started, because \(why)."

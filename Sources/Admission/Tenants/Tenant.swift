@@ -155,7 +155,7 @@ public final class Tenant: Sendable {
         case .refused(let refusal):
             request.forget()
             throw refusal
-        case .wouldWait: fatalError("Tenant.submit: what can wait was told that it would have to")
+        case .wouldWait: fatalError("Tenant.submit: the gate refused to let a request wait that can wait")
         }
     }
 

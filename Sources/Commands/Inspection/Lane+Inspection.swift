@@ -19,7 +19,7 @@ extension Lane: Inspectable {
         node.notes.append("\(max(0, sample.waiting)) wait")
         if batching != nil { node.notes.append("\(sample.gathering) gather for a batch") }
         if let capacity { node.notes.append("\(sample.count) of \(capacity) are accepted") }
-        if sample.hasFlushes { node.notes.append("its end is waited for") }
+        if sample.hasFlushes { node.notes.append("its end is awaited") }
         let place = inspector.add(node)
         var listed = 0
         for run in sample.members {
@@ -38,8 +38,8 @@ extension CommandRun {
         var node = InspectedNode(
             "command", name: body?.nameOfCommand, id: transaction.name, state: "\(state)")
         node.depth = 1
-        if isCancelRequested { node.notes.append("it is asked to end") }
-        if isAwaited { node.notes.append("its end is waited for") }
+        if isCancelRequested { node.notes.append("its cancellation is requested") }
+        if isAwaited { node.notes.append("its end is awaited") }
         return node
     }
 }

@@ -294,7 +294,7 @@ final class Lane: Sendable {
     func shutDown(_ pending: PendingAtShutdown) async {
         if ReentrancyMark.isInside(self) {
             fatalError(
-                "Invoker.shutdown: a command of the invoker calls it, and would be waited for; call it from elsewhere"
+                "Invoker.shutdown: called by a command of the invoker, it would wait for itself; call it elsewhere"
             )
         }
         let waiting = state.withLock { state in

@@ -253,7 +253,7 @@ public class CommandRun: @unchecked Sendable {
         fatalError(
             isRunning
                 ? "CommandHandle: a command waits for its own end"
-                : "CommandHandle: it waits inside an invoker for what is queued behind itself")
+                : "CommandHandle: a command waits for one queued behind it in the same invoker")
     }
 
     // MARK: Turns

@@ -26,7 +26,7 @@ internal import CompositeOperationsBasics
 /// The work of a transaction command, or of a plain command submitted to an invoker.
 @usableFromInline class TransactionBody<Output: Sendable>: AnyBody, @unchecked Sendable {
     func runSynchronously(_ context: CommandContext) throws -> Output {
-        fatalError("TransactionCommand.executeNow: what it does awaits; call execute()")
+        fatalError("TransactionCommand.executeNow: the work awaits; call execute()")
     }
     func run(_ context: CommandContext) async throws -> Output { fatalError("TransactionBody: abstract") }
 

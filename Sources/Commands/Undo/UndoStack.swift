@@ -599,7 +599,7 @@ extension Clock where Duration == Swift.Duration {
 
     fileprivate func durationSinceStart(_ start: any InstantProtocol<Duration>) -> Duration {
         guard let start = start as? Instant else {
-            fatalError("UndoStack: the instant belongs to another clock than the stack's")
+            fatalError("UndoStack: the instant was read from a clock other than the stack's")
         }
         return start.duration(to: now)
     }

@@ -87,8 +87,8 @@ class UndoAction {
         try turns.inStepNow { try redoNow() }
     }
     /// Runs without becoming a step, as does `redoNow`.
-    func undoNow(goesOn: Bool) throws { fatalError("UndoAction: this one awaits") }
-    func redoNow() throws { fatalError("UndoAction: this one awaits") }
+    func undoNow(goesOn: Bool) throws { fatalError("UndoAction: this action awaits; call undo()") }
+    func redoNow() throws { fatalError("UndoAction: this action awaits; call redo()") }
 }
 
 /// A change made by a command, with its proof.

@@ -88,7 +88,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
             unseen = UnseenFailure(error) {
                 Diagnostic(
                     operation: operation, attempt: attempt, state: "\(OperationState.failed)",
-                    "failed, and nobody looked: \(error)")
+                    "failed, and its error was never read: \(error)")
             }
         }
 

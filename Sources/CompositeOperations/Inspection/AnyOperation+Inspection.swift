@@ -145,7 +145,7 @@ private struct Sight {
         describePhase(&node, after: former, inspector)
         if let composite { describe(composite, &node) }
         if timers > 0 { node.notes.append(timers == 1 ? "a timer is set" : "\(timers) timers are set") }
-        if isAwaited { node.notes.append("its end is waited for") }
+        if isAwaited { node.notes.append("its end is awaited") }
         return node
     }
 
@@ -159,7 +159,7 @@ private struct Sight {
         case .queued:
             describeDependencies(&node)
             if machine.isPosted {
-                node.notes.append("its turn is on its way")
+                node.notes.append("its turn is scheduled but has not begun")
             } else if let queue, unmet == 0, gateIsOpen {
                 if let id = inspector.id(of: queue) {
                     node.waitsFor.append(.init("needs a slot of", id))
@@ -174,11 +174,11 @@ private struct Sight {
                 node.isForgotten = true
                 node.notes.append("its block has returned without an end")
             }
-        case .deciding: node.notes.append("a decision is asked for")
+        case .deciding: node.notes.append("a decision is pending")
         case .delayed:
             if machine.isPaused { node.notes.append("pauses before the next attempt") }
-            if machine.isOut { node.notes.append("the block of an earlier attempt runs still") }
-        case .ending: if machine.isOut { node.notes.append("its block runs still") }
+            if machine.isOut { node.notes.append("the block of an earlier attempt is still running") }
+        case .ending: if machine.isOut { node.notes.append("its block is still running") }
         case .finished, .failed, .cancelled: break
         }
     }

@@ -61,7 +61,7 @@ enum BlocksOnStack {
                 if block === operation || frame.operation.isPart(of: operation) {
                     let names = blocks.map { "\($0)" }.joined(separator: ", above ")
                     fatalError(
-                        "CompositeOperations: a wait for \(operation), which has a block on the stack of the wait, could "
+                        "CompositeOperations: a wait for \(operation), whose block is on the waiter's stack, could "
                             + "never end. On that stack: \(names)")
                 }
                 next = frame.below

@@ -19,7 +19,7 @@ extension AnyOperation {
                 redo(
                     .rerun, after: pause, clock: extras?.options?.clock, number: number,
                     telling: number == nil ? CancelReason() : nil, &effects)
-            else { return refuse("rerun(), but it neither executes nor may decide so", &effects) }
+            else { return refuse("rerun(), but it neither executes nor may decide to rerun", &effects) }
             return true
         }
     }
@@ -37,7 +37,7 @@ extension AnyOperation {
             guard number == nil || number == machine.attempt,
                 machine.phase == .executing || (machine.phase == .deciding && isComposite),
                 !isExhausted
-            else { return refuse("resolve(using:), but it neither executes nor may decide so", &effects) }
+            else { return refuse("resolve(using:), but it neither executes nor may do so now", &effects) }
             // A round has marked the children already.
             if isComposite, machine.phase == .executing {
                 markDescendants(.cancelled(CancelReason(.parent, origin: id)), &effects)

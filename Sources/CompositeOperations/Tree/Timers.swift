@@ -152,7 +152,7 @@ extension AnyOperation {
             change { effects in
                 guard machine.attempt == number, machine.awaitsItsEnd else { return }
                 if gateIsOpen {
-                    tell("its block returned 5 s ago, and nobody has finished it yet", &effects)
+                    tell("its block returned 5 s ago, and finish() has not been called yet", &effects)
                 } else {
                     watchForFinish(&effects)  // it may be waiting for the gate
                 }

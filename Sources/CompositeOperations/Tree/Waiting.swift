@@ -149,7 +149,7 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
         case .isServed: return true
         case .standsStill(let why):
             operation.change { effects in
-                _ = operation.refuse("to serve the main queue while its thread waits: \(why)", &effects)
+                _ = operation.refuse("serving the main queue while its thread waits: \(why)", &effects)
             }
             return false
         }

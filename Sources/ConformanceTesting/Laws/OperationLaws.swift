@@ -45,7 +45,7 @@ extension Law {
     static let operations: [Law] = [
         Law(
             "O1", "An operation whose body returns has finished.", needs: [.operations],
-            saboteur: .ofOperation("tells of every third operation that it was cancelled") {
+            saboteur: .ofOperation("reports every third operation as cancelled") {
                 acts, make, after, body in
                 var operation = make(after, body)
                 if acts.every(3) {
@@ -63,7 +63,7 @@ extension Law {
             try trial.wait(for: told.latch, "operations that were to end")
             let other = told.all.first { $0.first != .finished }
             try trial.require(
-                other == nil, "of an operation it was told that it had \(other?.first?.rawValue ?? "")")
+                other == nil, "an operation was reported as \(other?.first?.rawValue ?? "")")
         },
 
         Law(
@@ -81,12 +81,12 @@ extension Law {
             try trial.wait(for: told.latch, "operations that were to end")
             let other = told.all.first { $0.first != .failed }
             try trial.require(
-                other == nil, "of an operation it was told that it had \(other?.first?.rawValue ?? "")")
+                other == nil, "an operation was reported as \(other?.first?.rawValue ?? "")")
         },
 
         Law(
-            "O3", "The end of an operation is told to a handler once.", needs: [.operations],
-            saboteur: .ofOperation("tells every third end twice") { acts, make, after, body in
+            "O3", "The end of an operation is reported to a handler once.", needs: [.operations],
+            saboteur: .ofOperation("reports every third end twice") { acts, make, after, body in
                 var operation = make(after, body)
                 if acts.every(3) {
                     operation.whenEnded = { [whenEnded = operation.whenEnded] handler in
@@ -106,12 +106,12 @@ extension Law {
             try trial.wait(for: told.latch, "operations that were to end")
             try trial.settle()
             let most = told.all.map(\.count).max() ?? 0
-            try trial.require(most == 1, "an end was told \(most) times")
+            try trial.require(most == 1, "an end was reported \(most) times")
         },
 
         Law(
-            "O4", "An end is told after the body has returned.", needs: [.operations],
-            saboteur: .ofOperation("tells every third end when the body begins") { acts, make, after, body in
+            "O4", "An end is reported after the body has returned.", needs: [.operations],
+            saboteur: .ofOperation("reports each third end when the body begins") { acts, make, after, body in
                 guard acts.every(3) else { return make(after, body) }
                 let handlers = EndHandlers()
                 var operation = make(after) { isCancelled in
@@ -138,7 +138,7 @@ extension Law {
             }
             try trial.wait(for: told.latch, "operations that were to end")
             let count = early.withLock { $0 }
-            try trial.require(count == 0, "\(count) ends were told before the body had returned")
+            try trial.require(count == 0, "\(count) ends were reported before the body had returned")
         },
 
         Law(
@@ -162,7 +162,7 @@ extension Law {
             try trial.wait(for: early.latch, "an operation that was to end")
             operation.whenEnded { late.tell(0, $0) }
             try trial.wait(for: late.latch, "a handler that came after the end was to be called")
-            try trial.require(early.all == late.all, "it was told another end")
+            try trial.require(early.all == late.all, "the late handler got another end")
         },
 
         Law(
@@ -221,7 +221,7 @@ extension Law {
         Law(
             "C2", "An operation that is cancelled before it begins ends as cancelled.",
             needs: canCancel + [.suspension],
-            saboteur: .ofOperation("tells of what was cancelled that it has finished") {
+            saboteur: .ofOperation("reports cancelled operations as finished") {
                 acts, make, after, body in
                 var operation = make(after, body)
                 operation.whenEnded = { [whenEnded = operation.whenEnded] handler in
@@ -249,7 +249,7 @@ extension Law {
 
         Law(
             "C3", "A cancel after the end changes nothing.", needs: canCancel,
-            saboteur: .ofOperation("tells every cancel") { acts, make, after, body in
+            saboteur: .ofOperation("reports every cancel") { acts, make, after, body in
                 var operation = make(after, body)
                 let (handlers, cancel) = (EndHandlers(), operation.cancel)
                 operation.whenEnded(handlers.tell)
@@ -269,7 +269,7 @@ extension Law {
             trial.tracer.note("cancel 0")
             operation.cancel()
             try trial.settle()
-            try trial.require(told.all == [[.finished]], "it was told \(told.all[0].map(\.rawValue))")
+            try trial.require(told.all == [[.finished]], "the handler got \(told.all[0].map(\.rawValue))")
         },
 
         Law(
@@ -301,10 +301,10 @@ extension Law {
 
         Law(
             "C5",
-            "Of a cancel and an end that race one is told; an operation that never ran has not finished.",
+            "Of a racing cancel and end, one is reported; an operation that never ran has not finished.",
             needs: canCancel,
             saboteur: .ofOperation(
-                "tells of every third operation that it was cancelled, when it is asked to end"
+                "reports every third operation as cancelled when it is asked to end"
             ) {
                 acts, make, after, body in
                 var operation = make(after, body)
@@ -331,7 +331,7 @@ extension Law {
             try trial.settle()
             let all = told.all
             for (number, ends) in all.enumerated() {
-                try trial.require(ends.count == 1, "of one it was told that it had \(ends.map(\.rawValue))")
+                try trial.require(ends.count == 1, "one operation was reported as \(ends.map(\.rawValue))")
                 try trial.require(
                     ends != [.finished] || ran.withLock { $0.contains(number) },
                     "one had finished, and never ran")
@@ -366,7 +366,7 @@ extension Law {
             trial.instance.suspension!.resume()
             try trial.wait(for: told.latch, "two operations were to end")
             try trial.require(
-                told.all[0] == [.finished], "the other one was told \(told.all[0].map(\.rawValue))")
+                told.all[0] == [.finished], "the other one was reported as \(told.all[0].map(\.rawValue))")
         },
     ]
 
@@ -399,7 +399,7 @@ extension Law {
             }
             try trial.wait(for: told.latch, "operations that come after others were to end")
             let count = early.withLock { $0 }
-            try trial.require(count == 0, "\(count) began before those had ended that they come after")
+            try trial.require(count == 0, "\(count) began before their dependencies had ended")
         },
 
         Law(

@@ -53,7 +53,7 @@ extension Law {
         Law(
             "D3", "Each of several drains at the same time returns.", needs: [.drain],
             isOfProgress: true,
-            saboteur: Saboteur("forgets who comes while another one waits") { instance, acts in
+            saboteur: Saboteur("forgets a caller that comes while another one waits") { instance, acts in
                 let (waiting, original) = (Locked(0), instance.drain!)
                 instance.drain = {
                     let isAlone = waiting.withLock { waiting in
@@ -78,7 +78,7 @@ extension Law {
             }
             usleep(500)
             gate.open()
-            try trial.wait(for: latch, "three who drain were to return")
+            try trial.wait(for: latch, "three drains were to return")
         },
     ]
 

@@ -10,7 +10,7 @@ extension Dump {
         do {
             return String(decoding: try encoder.encode(self), as: UTF8.self)
         } catch {
-            fatalError("Dump.json: a dump has no number that JSON has not: \(error)")
+            fatalError("Dump.json: a dump has only numbers that JSON can hold: \(error)")
         }
     }
 }

@@ -4,7 +4,7 @@ extension Dump: CustomStringConvertible {
     /// The problems first, then each section.
     public var description: String {
         var lines = Lines()
-        lines.add(0, isOn ? "dump of what is alive" : "dump: nothing is kept; Inspection.start() begins")
+        lines.add(0, isOn ? "dump of what is alive" : "dump: no objects are kept; call Inspection.start()")
         lines.list("problems", problems) { $0.add(1, $1.text) }
         lines.list("trees", trees)
         lines.list("queues", queues)

@@ -64,7 +64,7 @@ struct Problems {
             return Dump.Problem(
                 kind: .cycle,
                 text: (names + names.prefix(1)).joined(separator: " waits for ")
-                    + ": none of them can go on",
+                    + ": none of them can continue",
                 ids: cycle.map { nodes[$0].id })
         }
     }

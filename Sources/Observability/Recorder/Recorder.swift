@@ -25,7 +25,7 @@ public enum Recorder {
     public static func start(eventsPerThread: Int = 8_192) {
         precondition(
             eventsPerThread > 0,
-            "The recorder cannot keep \(eventsPerThread) events of a thread: at least one.")
+            "The recorder cannot keep \(eventsPerThread) events of a thread: it must be at least one.")
         csched_recorder_start(UInt32(clamping: eventsPerThread))
         inspection_turn_records(true)
     }

@@ -30,7 +30,7 @@ public final class StallWatch: Sendable {
         tell: (@Sendable (Stall) -> Void)? = nil
     ) {
         precondition(
-            body > .zero && wait > .zero, "The limits of a StallWatch are positive, not \(min(body, wait)).")
+            body > .zero && wait > .zero, "StallWatch limits must be positive, not \(min(body, wait)).")
         let bell = DispatchSemaphore(value: 0)
         self.bell = bell
         let pause = max(min(body, wait) / 4, .milliseconds(1))

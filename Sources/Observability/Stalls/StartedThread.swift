@@ -25,7 +25,7 @@ struct StartedThread: @unchecked Sendable {
                 return nil
             }, Unmanaged.passRetained(Body(name, run)).toOpaque())
         precondition(
-            error == 0, "A thread for '\(name)' could not be made: \(String(cString: strerror(error)))")
+            error == 0, "A thread for '\(name)' could not be created: \(String(cString: strerror(error)))")
         self.handle = handle
     }
 

@@ -78,11 +78,11 @@ public struct FailingSchedule: Sendable, CustomStringConvertible {
             text = "Nothing can go on, and the body has not ended: a task waits for what no other one does."
         case .endless(let steps):
             text =
-                "There is no end after \(steps) steps: tasks ask each other for ever, or there are many more steps than that."
+                "There is no end after \(steps) steps: tasks resume each other for ever, or far more steps are needed."
         case .outside:
             return """
-                Another thread made a task ready, so that its order is not explored: a task with an executor of its own, a \
-                closure on a queue, a timer of another clock. Let them be made by the body's own tasks. (schedule \(schedule))
+                Another thread made a task ready, so its order is not explored: a task with an executor of its own, a \
+                closure on a queue, a timer of another clock. Let the body's own tasks make them. (schedule \(schedule))
                 """
         case .notRepeatable(let decision):
             return """
@@ -96,7 +96,7 @@ public struct FailingSchedule: Sendable, CustomStringConvertible {
                 """
         case .doesNotFit(let decision):
             return
-                "The schedule \(schedule) does not fit to this body: there are not so many steps at decision \(decision)."
+                "The schedule \(schedule) does not fit this body: there are fewer steps at decision \(decision)."
         }
         let count = schedule.departures.count
         return """

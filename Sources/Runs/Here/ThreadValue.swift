@@ -9,7 +9,7 @@ package struct ThreadValue: Sendable {
     /// - Parameter end: called at the end of a thread with its word, unless the word is nil.
     package init(end: (@convention(c) (UnsafeMutableRawPointer?) -> Void)? = nil) {
         var key = pthread_key_t()
-        guard pthread_key_create(&key, end) == 0 else { fatalError("no key is left for values of a thread") }
+        guard pthread_key_create(&key, end) == 0 else { fatalError("out of pthread keys for thread values") }
         self.key = key
     }
 

@@ -86,16 +86,16 @@ package enum MainQueue {
         guard isMainThread else {
             // Once the main thread has exited, in `dispatchMain()`, other threads run the items.
             if Diagnostics.areHeard, DispatchQueue.main.isCurrent {
-                return .standsStill(why: "inside one of its items")
+                return .standsStill(why: "the wait is inside one of its items")
             }
             return .isNotOurs
         }
-        guard let access else { return .standsStill(why: "libdispatch does not give it away") }
+        guard let access else { return .standsStill(why: "libdispatch does not let the thread serve it") }
         let probe = Probe()
         DispatchQueue.main.async { probe.isServed.store(true, ordering: .relaxed) }
         access.serve(nil)
         return probe.isServed.load(ordering: .relaxed)
-            ? .isServed : .standsStill(why: "inside one of its items")
+            ? .isServed : .standsStill(why: "the wait is inside one of its items")
     }
 
     private final class Probe: Sendable {

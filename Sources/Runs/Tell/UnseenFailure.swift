@@ -17,7 +17,7 @@ package final class UnseenFailure: Sendable {
 
     /// - Parameter subject: the failed object, in words.
     package convenience init(_ error: any Error, of subject: @escaping @Sendable () -> String) {
-        self.init(error) { Diagnostic("\(subject()) failed, and nobody looked: \(error)") }
+        self.init(error) { Diagnostic("\(subject()) failed, and its error was never read: \(error)") }
     }
 
     deinit {

@@ -38,7 +38,7 @@ public final class CompletionCounter: Sendable {
     /// - Complexity: O(1), lock-free, allocates nothing.
     public func enter(_ count: Int = 1) {
         guard let count = UInt32(exactly: count) else {
-            fatalError("CompletionCounter.enter: \(count) is not a number of operations")
+            fatalError("CompletionCounter.enter: \(count) is not a count from 0 to 2^29 - 1")
         }
         unsafe csched_completion_enter(handle, count)
     }

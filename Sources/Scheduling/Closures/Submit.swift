@@ -42,7 +42,7 @@ extension Scheduler {
         let status = unsafe csched_submit(shared.handle, &operation)
         guard status == .ok else {
             let reason = unsafe String(cString: csched_status_message(status))
-            fatalError("Scheduler.submit: \(reason), so the shared scheduler took no operation")
+            fatalError("Scheduler.submit: \(reason), so the shared scheduler did not accept the operation")
         }
     }
 }

@@ -203,7 +203,7 @@ private final class JobReceiver: TaskExecutor {
 
     /// - Parameter body: nil: the task has nothing to do.
     func run(_ body: (() -> Void)?) {
-        guard let job = unsafe job else { fatalError("Scheduler.submit: the runtime kept a task's job") }
+        guard let job = unsafe job else { fatalError("Scheduler.submit: the runtime withheld the job") }
         unsafe self.body = body
         unsafe job.runSynchronously(on: asUnownedTaskExecutor())
         unsafe self.body = nil

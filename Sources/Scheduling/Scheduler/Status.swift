@@ -22,7 +22,7 @@ extension csched_status {
         case .full: .full
         case .wouldDeadlock: .wouldDeadlock
         @unknown default:
-            fatalError("CScheduler answered with status \(rawValue), which has no meaning here")
+            fatalError("CScheduler returned the status \(rawValue), which this call does not expect")
         }
     }
 }

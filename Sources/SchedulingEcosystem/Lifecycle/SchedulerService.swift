@@ -29,7 +29,7 @@
         public init(_ scheduler: Scheduler, deadline: Duration) {
             precondition(
                 scheduler !== Scheduler.shared, "SchedulerService: the shared scheduler is never shut down")
-            precondition(deadline >= .zero, "SchedulerService: a deadline of \(deadline) has passed already")
+            precondition(deadline >= .zero, "SchedulerService: the deadline \(deadline) is negative")
             self.scheduler = scheduler
             self.deadline = deadline
         }
@@ -78,9 +78,9 @@
             switch self {
             case .deadlinePassed(let deadline, let cancelled):
                 "SchedulerService: \(cancelled) operations had not begun \(deadline) after the shutdown, and were "
-                    + "cancelled; give it a longer deadline, or submit less"
+                    + "cancelled; allow a longer deadline, or submit fewer operations"
             case .shutdownFailed(let error):
-                "SchedulerService: the scheduler could not be shut down, and goes on: \(error)"
+                "SchedulerService: the scheduler could not be shut down, and keeps running: \(error)"
             }
         }
     }

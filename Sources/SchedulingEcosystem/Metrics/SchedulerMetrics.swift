@@ -37,7 +37,7 @@
             _ factory: (any MetricsFactory)? = nil, interval: Duration = .seconds(10),
             clock: any Clock<Duration> = ContinuousClock()
         ) {
-            precondition(interval > .zero, "SchedulerMetrics: an interval of \(interval) never ends")
+            precondition(interval > .zero, "SchedulerMetrics: the interval \(interval) is not positive")
             self.factory = factory ?? MetricsSystem.factory
             self.interval = interval
             self.clock = clock

@@ -62,7 +62,7 @@ public final class TransactionContext {
         if let ownerID, let former = Owners.add(self, of: ownerID) {
             demand(
                 !kind.contains(.logged),
-                "TransactionContext: the object has a context already, which is in a tree, and state that is logged there"
+                "TransactionContext: the object already has a context, which is in a tree, and state that is logged there"
             )
             former.isReplaced = true
         }
@@ -119,7 +119,7 @@ public final class TransactionContext {
         let above = parent.transactionContext
         demand(
             above.tree?.isMine ?? true,
-            "TransactionContext.createNode: a transaction of another task or thread is active, which could take that back"
+            "TransactionContext.createNode: a transaction of another task or thread is active, and could undo it"
         )
         let context = TransactionContext(owner: owner, tree: above.tree)
         above.tree?.run.came(context)

@@ -102,7 +102,7 @@ public class LoggedState {
     private final func prepareOutside(_ context: TransactionContext, _ tree: Tree) -> Transaction? {
         demand(
             tree.active == nil,
-            "a property was assigned while a transaction of another task or thread is active, which could take that back: \(property)"
+            "a property was assigned while a transaction of another task or thread is active, which could undo the write: \(property)"
         )
         demand(outside == .transact, "a property was assigned outside of a transaction: \(property)")
         do {
@@ -137,7 +137,7 @@ public class LoggedState {
             "a property was assigned while its transaction ended: \(property)")
         demand(
             !run.hasEnded(context),
-            "a property was assigned of a member that was rolled back to a savepoint: \(property)")
+            "a member was rolled back to a savepoint, then its property was assigned: \(property)")
         return true
     }
 

@@ -32,7 +32,7 @@ extension ExplorerTests {
             #expect((short.frozen != 0) == defect.test.frozen)
         }
 
-        @Test func `a mutex is no defect as long as its holder goes on`() throws {
+        @Test func `a mutex is no defect while its holder goes on`() throws {
             let mutex = try #require(Defect.all.first { $0.test.frozen })
             var (program, options) = (mutex.test.program, deepOptions())
             let result = explorer_run(&program, &options)

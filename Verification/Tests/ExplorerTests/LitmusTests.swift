@@ -42,7 +42,7 @@ extension ExplorerTests {
         }
 
         /// Only load buffering is out of reach, as documented.
-        @Test func `what is allowed and not reached is load buffering`() {
+        @Test func `only load buffering is allowed yet unreached`() {
             let missed = Litmus.all.filter { $0.test.allowed && !$0.test.reachable }
             #expect(missed.map(\.testDescription) == ["lb"])
             #expect(!Litmus.all.contains { $0.test.reachable && !$0.test.allowed })
@@ -79,7 +79,7 @@ extension ExplorerTests {
         }
 
         @Test(arguments: ["", "t", "x1@2", "t1@", "t1@2,", "t999@1", "t1@2;r1@3"])
-        func `what is no schedule is not read`(text: String) {
+        func `an invalid schedule is refused`(text: String) {
             var schedule = explorer_schedule()
             #expect(!explorer_schedule_read(&schedule, text))
         }

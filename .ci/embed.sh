@@ -157,7 +157,7 @@ write_example "$temporary/by-version" ".package(url: \"file://$published\", exac
 PKG_CONFIG_LIBDIR=$temporary/nowhere run_example "$temporary/by-version" -c release
 
 # Without the trait Liburcu the grace periods are our own, and no library is required.
-links_liburcu() { ldd "$temporary/$1/example" | grep -q liburcu; }
+links_liburcu() { [[ $(ldd "$temporary/$1/example") == *liburcu* ]]; }
 links_liburcu by-path/.build/debug || fail "the trait Liburcu is on, and the program does not use liburcu."
 if links_liburcu by-version/.build/release; then
     fail "a program without traits needs liburcu."

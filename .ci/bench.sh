@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every benchmark once, small: the results are right, and the run's output is readable. Speed does not matter. Then
-# the laws, and the tests of the measuring program, on the same build.
+# Runs every benchmark once, at a small size, and checks that the results are right and that the run's output is
+# readable. Speed does not matter. Then checks the laws, and runs the tests of the measuring program, on the same build.
 set -euo pipefail
 # shellcheck source=.ci/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

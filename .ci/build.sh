@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the programs that the steps test, and tests nothing: the configurations of .ci/lib.sh. Each step builds what it
-# needs; .ci/run builds ahead.
+# needs; .ci/run builds it in advance.
 #
 #   .ci/build.sh CONFIGURATION...
 set -euo pipefail

@@ -29,7 +29,7 @@ temporary_folder() {
 configure() {
     products=(JournalCrash CompositeOperationsPackageTests) # tests call the command
     case $1 in
-    debug) # without options it is the command of the README, which builds everything
+    debug) # without options, as in the README: builds everything
         options=()
         products=()
         ;;
@@ -55,7 +55,7 @@ configure() {
     esac
 }
 
-# build <configuration> [<products>]: does nothing if .ci/run has built it ahead; waits if that build is not finished
+# build <configuration> [<products>]: does nothing if .ci/run has already built it; waits if that build is not finished
 # yet.
 build() {
     local options products product
@@ -90,7 +90,7 @@ run_tests() {
         --event-stream-output-path "$temporary/events" --event-stream-version 0 2>&1 |
         tee "$temporary/log" || status=$?
     if [[ $status -eq 124 || $status -eq 137 ]]; then
-        echo >&2 # they were stopped in the middle of a line
+        echo >&2 # the tests were stopped in the middle of a line
         fail "stopped after $seconds s; these had not ended: $(unfinished_tests "$temporary/events")."
     fi
     [[ $status -eq 0 ]] || fail "a test failed or crashed ($1); its output is above."

@@ -93,8 +93,8 @@ if [[ ${#tracked[@]} -gt 0 ]]; then
     errors=$((errors + 1))
 fi
 
-# Git reports the line endings of each file, in the index and on disk; -text: it is binary. The screenshots of articles
-# are.
+# Git reports the line endings of each file, in the index and on disk; -text marks a binary file. The screenshots of
+# articles are binary, and are not checked.
 mapfile -t binaries < <(git ls-files --cached --others --exclude-standard --eol -- . ':!Sources/*.docc/*.png' |
     sed -nE 's/^i\/(-text +|  +w\/-text +).*\t//p')
 if [[ ${#binaries[@]} -gt 0 ]]; then

@@ -18,8 +18,8 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// oneTBB is a peer if it is installed. SwiftPM caches the result of a manifest, but per environment: the launcher sets a
-/// variable to signal that the result has changed.
+/// oneTBB is a peer if it is installed. SwiftPM caches the result of a manifest, but separately for each environment: the
+/// launcher sets a variable to make SwiftPM evaluate the manifest again when oneTBB has been installed or removed.
 let hasTBB = FileManager.default.fileExists(atPath: "/usr/include/tbb/task_group.h")
 
 let package = Package(

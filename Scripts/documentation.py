@@ -94,7 +94,7 @@ class Builder:
         run(
             *("swift", "symbolgraph-extract", "-module-name", name, "-target", self.triple),
             *("-I", modules, *self.includes(scratch), "-minimum-access-level", "public"),
-            # The faces re-export it: its symbols are among theirs.
+            # The faces re-export the module Runs: its symbols are among theirs.
             *("-experimental-allowed-reexported-modules=Runs",),
             *("-emit-extension-block-symbols", "-output-dir", folder),
         )

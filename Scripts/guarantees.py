@@ -12,8 +12,8 @@ from pathlib import Path
 
 from swift_tests import Tests, events_of
 
-# For each module: the document, and its sections by heading, with the promises of each: a letter, the first and the
-# last number.
+# For each module: the document, and its sections by heading. Each section lists its promises: a letter, the first
+# number and the last.
 DOCUMENTS = {
     "CompositeOperations": ("docs/guarantees.md", {"Guarantees": [("G", 1, 44)], "Rules": [("R", 1, 60)]}),
     "Transactions": (
@@ -35,7 +35,7 @@ DOCUMENTS = {
     ),
 }
 
-# The module whose promises the tests of a target are marked with.
+# For each test target, the module whose promises its tests are marked with.
 MODULES = {
     "ActionsTests": "Actions",
     "CommandJournalTests": "Commands",

@@ -28,7 +28,7 @@ PROGRAM = "JournalCrash"  # tests expect it next to themselves
 VARIABLE = "SWIFT_MUTANT"
 SELECTOR = "Mutant.swift"
 SUITE_TIMEOUT = 900  # seconds: a whole module's tests, without a mutant
-IDLE = 20  # seconds with hardly any CPU time, beyond what the tests take without a mutant: it hangs
+IDLE = 20  # seconds with hardly any CPU time, beyond what the tests take without a mutant: then it hangs
 
 # Public, because a function that is inlined into other modules may have a mutant. The number is read with C functions,
 # because some tests count allocations.

@@ -1,6 +1,6 @@
 // swift-tools-version: 6.3
 
-// How the core is attacked: a separate package, so that users of the main package build nothing of it. The core's sources are
+// Attacks on the core, in a separate package, so that users of the main package build none of it. The core's sources are
 // linked here, and are built for the explorer.
 
 import PackageDescription
@@ -31,12 +31,12 @@ let package = Package(
         .executable(name: "mutate", targets: ["mutate"]),
     ],
     targets: [
-        // By a link: the explorer, which is also a product of the main package.
+        // Through a symbolic link: the explorer, which is also a product of the main package.
         .target(name: "CExplorer", path: "CExplorer", cSettings: warnings + [.define("_GNU_SOURCE")]),
         // The outcomes that its memory model reaches, and programs with one defect each.
         .target(
             name: "ExplorerLitmus", dependencies: ["CExplorer"], path: "ExplorerLitmus", cSettings: warnings),
-        // The core, by a link, with its plain accesses watched for races.
+        // The core, through a symbolic link, with its plain accesses checked for races.
         .target(
             name: "ExploredCore", dependencies: ["CExplorer"], path: "ExploredCore",
             cSettings: explored + [.unsafeFlags(["-fsanitize-coverage=func,trace-loads,trace-stores"])]

@@ -2,15 +2,15 @@ import BenchmarkHarness
 import Foundation
 import Glibc
 
-/// How a commit becomes a program that serves requests.
+/// How to turn a commit into a program that serves requests.
 public struct Recipe: Sendable {
     /// The folder of the package.
     public var package: String
     /// The product that SwiftPM builds; nil: it builds nothing.
     public var product: String?
-    /// Builds instead of SwiftPM, run by `sh` in the package's folder.
+    /// A command that builds in place of SwiftPM, run by `sh` in the package's folder.
     public var build: String?
-    /// Starts a child, run by `sh` in the package's folder; `$BENCHMARK_PRODUCT` is the path of the product.
+    /// A command that starts a child, run by `sh` in the package's folder; `$BENCHMARK_PRODUCT` is the path of the product.
     public var command: String
 
     /// Creates a recipe.
@@ -30,11 +30,12 @@ public struct Program: Sendable, Hashable {
     var environment: [String: String] = [:]
 }
 
-/// A folder of builds, one for each commit: `<hash>/<name of the repository>` has the files, `<hash>/build` SwiftPM's
-/// build folder, and `<hash>/built` the recipe. A commit that is already there, built the same way, is not rebuilt.
+/// A folder of builds, one for each commit: `<hash>/<name of the repository>` holds the files, `<hash>/build` is
+/// SwiftPM's build folder, and `<hash>/built` records the recipe. A commit that is already there, built the same way,
+/// is not rebuilt.
 ///
-/// The folders of BASE and of HEAD have names of equal length: a path that is compiled into a program, or passed to it,
-/// shifts what follows it in memory, and that has a measurable effect.
+/// The names of the folders of BASE and HEAD have equal length. A path is compiled into a program, or passed to it, and
+/// its length shifts what follows it in memory, which has a measurable effect.
 public final class Builds {
     private let folder: String
     private let shell = Shell()

@@ -1,7 +1,7 @@
 import BenchmarkHarness
 public import Foundation
 
-/// The result of one `ab`: the commits, the rule, the raw values and the verdicts.
+/// The result of one run of `ab`: the commits, the rule, the raw values and the verdicts.
 public struct GateDocument: Encodable, Sendable {
     /// One row.
     public struct Line: Encodable, Sendable {
@@ -46,7 +46,7 @@ public struct GateDocument: Encodable, Sendable {
     /// Rows that only HEAD has.
     public var onlyHead: [Row]
 
-    /// Sums up a trial.
+    /// Summarises a trial.
     public init(_ trial: Trial, of rows: SideBySide.Rows, base: Commit, head: Commit, seed: UInt64) {
         date = Date().formatted(.iso8601)
         self.seed = seed
@@ -79,7 +79,7 @@ public enum GateOutcome: String, Codable, Sendable {
     /// No row is worse, but at least one has no verdict, or there are no rows.
     case notMeasured = "not measured"
 
-    /// Sums up verdicts.
+    /// Summarises verdicts.
     public init(_ verdicts: [Verdict]) {
         if verdicts.contains(.worse) {
             self = .worse

@@ -1,27 +1,26 @@
 import BenchmarkHarness
 import Foundation
 
-/// How `ab` decides, fixed before anything is measured.
+/// The decision rule of `ab`, fixed before anything is measured.
 ///
 /// A restart is a set of three fresh processes: BASE, BASE again and HEAD. Each runs once in every round, in shuffled
 /// order, so all three are measured close together in time. The *change* of a restart is the median over its rounds of the
-/// logarithm of HEAD over the geometric mean of both BASE: effects of the machine on all three cancel, and a change of its
-/// speed in the middle of a round spoils only that round. The *control* is the same of BASE again over BASE; for
-/// symmetrical noise the two are uncorrelated, so testing one does not bias the other.
+/// logarithm of HEAD over the geometric mean of the two values of BASE. Effects of the machine on all three cancel, and a
+/// change of its speed in the middle of a round spoils only that round. The *control* is the same figure for BASE again
+/// over BASE. For symmetrical noise the two are uncorrelated, so testing one does not bias the other.
 ///
-/// Two passes keep the probability of any false alarm over many rows below ``alpha``, while rows in which nothing happens
-/// need few restarts:
+/// Two passes keep the probability of any false alarm over many rows below ``alpha``, while unchanged rows need few restarts:
 ///
 /// 1. *Screening*, ``screening`` restarts of all rows, rejects nothing. It only selects: a row continues if its median
 ///    change is above three quarters of the threshold, in either direction, or if its control is off.
 /// 2. *Confirmation* measures the selected rows again, in fresh processes, and uses none of the values that selected them.
-///    A row is worse when the sign test says that its median change is above the threshold: ``SequentialHolm`` over the
-///    selected rows and over the looks after ``looks`` restarts. A row that is shown to be below the threshold is dropped.
+///    A row is worse when the sign test shows that its median change is above the threshold, using ``SequentialHolm`` over
+///    the selected rows and over the ``looks``. A row that is shown to be below the threshold is dropped.
 ///
-/// Without the second pass, Holm over all rows would need a p-value of 0.0002 for 50 rows: 13 restarts of each.
+/// Without the second pass, Holm over 50 rows would need a p-value of 0.0002, and so 13 restarts of each row.
 ///
-/// The null hypothesis is that the median change is *at most the threshold*, not that it is zero: a program that is laid
-/// out differently in memory differs by a percent, reproducibly, and no number of restarts makes that a loss.
+/// The null hypothesis is that the median change is *at most the threshold*, not that it is zero. A different memory
+/// layout alone makes a program reproducibly slower or faster by a percent, and no number of restarts makes that a loss.
 public struct GateRule: Codable, Sendable, Hashable {
     /// The change that is tolerated: 0.02 is 2 %.
     public var threshold: Double
@@ -29,7 +28,7 @@ public struct GateRule: Codable, Sendable, Hashable {
     public var alpha: Double
     /// The restarts of the first pass.
     public var screening: Int
-    /// After how many restarts the second pass looks.
+    /// The numbers of restarts after which the second pass tests its values.
     public var looks: [Int]
     /// The number of rounds of a restart is chosen so that a process runs this long ...
     public var seconds: Double
@@ -57,9 +56,9 @@ public struct GateRule: Codable, Sendable, Hashable {
 
     /// The threshold as a logarithm: a loss of 2 % and its reverse are equally far from 0.
     var margin: Double { log(1 + threshold) }
-    /// The change from which a row of the first pass is selected.
+    /// The change above which the first pass selects a row.
     var suspicion: Double { margin * 0.75 }
-    /// The change that matters: an interval that contains it is too wide. 5 %, when 2 % are tolerated.
+    /// The change that matters: an interval that contains it is too wide. It is 5 % if 2 % is tolerated.
     var resolution: Double { margin * 2.5 }
     /// The probability that the control of any row is called off although BASE differs from itself only by chance.
     static let alphaOfControls = 0.01

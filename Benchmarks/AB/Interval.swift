@@ -31,8 +31,8 @@ public struct Interval: Codable, Sendable, Hashable {
     /// the median of all differences, with the exact interval of the Mann-Whitney test, at least 95 % if there are
     /// enough values.
     ///
-    /// Source: Hodges and Lehmann, Estimates of location based on rank tests (1963). It assumes that the values are
-    /// independent and that one distribution is the other, shifted.
+    /// Source: Hodges and Lehmann, Estimates of location based on rank tests (1963). The interval assumes that the
+    /// values are independent, and that the two distributions differ only by a shift.
     package static func shift(from before: [Double], to after: [Double]) -> Interval? {
         let differences = after.flatMap { after in before.map { after - $0 } }.sorted()
         guard let median = Estimate.median(differences) else { return nil }

@@ -1,7 +1,7 @@
 import BenchmarkHarness
 import Foundation
 
-/// A commit that takes part.
+/// A commit that is compared.
 public struct Commit: Codable, Sendable, Hashable {
     /// Its name on the command line.
     public var name: String
@@ -19,7 +19,7 @@ struct Repository {
     private let shell: Shell
     /// Its folder.
     let root: String
-    /// The path of the package in it; empty: the package is the root.
+    /// The path of the package in the repository; empty if the package is its root.
     let package: String
 
     /// Finds the repository.
@@ -42,9 +42,9 @@ struct Repository {
         self.package = package.hasSuffix("/") ? String(package.dropLast()) : package
     }
 
-    /// Looks a commit up.
+    /// Looks up a commit.
     ///
-    /// - Throws: ``BenchmarkError`` that names it, when there is none.
+    /// - Throws: ``BenchmarkError`` that names the commit, if there is none.
     func commit(named name: String) async throws -> Commit {
         let hash = try await shell.run(
             ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", "\(name)^{commit}"], in: root)
@@ -65,9 +65,9 @@ struct Repository {
 
     /// Checks a commit out into a new folder, in a repository that borrows the objects of this one.
     ///
-    /// This is not a worktree: this repository does not know of it, so nothing has to be cleaned up in it, however
-    /// the program ends. Nor is it a clone, which would need a branch that contains the commit, and more than a
-    /// shallow history.
+    /// The folder is not a worktree: this repository has no record of it, so there is nothing to clean up here,
+    /// however the program ends. It is not a clone either: a clone would need a branch that contains the commit,
+    /// and more than a shallow history.
     func checkOut(_ commit: Commit, to folder: String) async throws {
         let files = FileManager.default
         try files.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -38,11 +38,11 @@ public struct RunComparison: Encodable, Sendable {
     public var dates: [String]
     /// The change that is tolerated.
     public var threshold: Double
-    /// The probability of at least one false alarm, if the machine changed no more than the peers show.
+    /// The probability of at least one false alarm, if the machine changed by no more than the peers show.
     public var alpha: Double
     /// By what fraction the ratios of unchanged peers differ between the runs; nil: there are no such peers.
     public var band: Double?
-    /// The median over these peers of later over earlier time; the intervals exclude this factor.
+    /// The median over these peers of later over earlier time. The ratios to the peers do not contain this factor.
     public var drift: Double?
     /// Worst first.
     public var rows: [Line]
@@ -53,7 +53,7 @@ public struct RunComparison: Encodable, Sendable {
     /// The overall verdict.
     public var outcome: GateOutcome
 
-    /// Compares.
+    /// Compares two runs.
     ///
     /// - Parameters:
     ///   - workloads: the workloads to compare; nil: all.
@@ -165,7 +165,7 @@ private struct Pair {
 
         func p(above limit: Double) -> Double { p(differences.count { $0 > limit }) }
         func p(below limit: Double) -> Double { p(differences.count { $0 < limit }) }
-        /// The p-value of a change that no pair of restarts contradicts.
+        /// The least possible p-value: that of a change that every pair of restarts shows.
         var leastP: Double { p(differences.count) }
 
         private var differences: [Double] {

@@ -3,8 +3,8 @@
 ///
 /// Each look has the same share of `alpha`, fixed beforehand, and is a step-down test by Holm in which earlier
 /// rejections stay rejected. The proof: let m₀ of the m hypotheses be true. When the first of these is rejected, at
-/// most m - m₀ others have been, so its p-value is at most alpha / (looks · m₀) at that look. There are m₀ · looks
-/// such events, each with at most that probability. Abandoning a hypothesis early, for any reason, only removes
+/// most m - m₀ others have been rejected, so its p-value is at most alpha / (looks · m₀) at that look. There are m₀ ·
+/// looks such events, each with at most that probability. Abandoning a hypothesis early, for any reason, only removes
 /// events.
 ///
 /// Source: Holm, A simple sequentially rejective multiple test procedure (1979); Bonferroni over the looks is the
@@ -21,7 +21,7 @@ package struct SequentialHolm {
         self.count = count
     }
 
-    /// Looks once.
+    /// Performs one look.
     ///
     /// - Parameter p: the p-values of hypotheses that are neither rejected nor abandoned.
     package mutating func look(_ p: [Int: Double]) {

@@ -11,8 +11,8 @@ struct Shell: Sendable {
         let output: String
     }
 
-    /// Runs a program, found by PATH. When the task is cancelled, the program is sent an interrupt, upon which a build
-    /// stops its compilers. If it takes longer than ten seconds to exit, it is killed together with its descendants.
+    /// Runs a program, found through PATH. When the task is cancelled, the program is sent an interrupt, which makes a
+    /// build stop its compilers. If the program takes longer than ten seconds to exit, it is killed together with its descendants.
     ///
     /// - Parameters:
     ///   - folder: where it runs.
@@ -72,7 +72,7 @@ struct Shell: Sendable {
         return Outcome(status: Self.status(result.terminationStatus), output: "")
     }
 
-    /// In a shell's notation.
+    /// The exit status as a shell reports it.
     private static func status(_ termination: TerminationStatus) -> Int32 {
         switch termination {
         case .exited(let status): status

@@ -131,7 +131,7 @@ public final class SideBySide {
 
     // MARK: Measuring
 
-    /// Carries a trial out.
+    /// Carries out a trial.
     ///
     /// - Throws: ``BenchmarkError`` when a result is wrong, no process can be started, or after an interrupt.
     public func run(_ rule: GateRule, _ rows: [Row]) async throws -> Trial {

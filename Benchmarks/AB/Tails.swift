@@ -18,7 +18,7 @@ package enum Tails {
     /// The probability that at least `pairs` of all pairs of `m` and `n` values have the second value above the
     /// first, if both samples come from one distribution: the Mann-Whitney test.
     ///
-    /// - Complexity: O((m·n)²) at most; the counts of orders are Gauss's binomial coefficients.
+    /// - Complexity: O((m·n)²) at most. The numbers of orders are the coefficients of a Gaussian binomial.
     package static func mannWhitney(_ pairs: Int, _ m: Int, _ n: Int) -> Double {
         guard pairs > 0, m > 0, n > 0 else { return 1 }
         let counts = ordersByPairs(m, n)
@@ -26,7 +26,7 @@ package enum Tails {
         return counts[pairs...].reduce(0, +) / counts.reduce(0, +)
     }
 
-    /// How many of the orders of `m` and `n` values have 0, 1, 2, ... pairs.
+    /// How many of the orders of `m` and `n` values have 0, 1, 2, ... such pairs.
     static func ordersByPairs(_ m: Int, _ n: Int) -> [Double] {
         // The product of (1 - q^(n + i)) / (1 - q^i) over i in 1...m, as coefficients of the powers of q.
         var counts = [Double](repeating: 0, count: m * n + 1)

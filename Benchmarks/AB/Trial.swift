@@ -31,7 +31,7 @@ public struct Restart: Codable, Sendable, Hashable {
         self.head = head
     }
 
-    /// The logarithm of HEAD over both BASE; nil if there are no values, or none that can be divided.
+    /// The logarithm of HEAD over the mean of the two values of BASE; nil if there are no values, or none that can be divided.
     var change: Double? { median { log($0.head) - (log($0.base) + log($0.again)) / 2 } }
     /// The logarithm of BASE again over BASE.
     var control: Double? { median { log($0.again) - log($0.base) } }
@@ -61,8 +61,8 @@ public enum Verdict: String, Codable, Sendable {
     case failed
 }
 
-/// The state of one `ab`: which rows the next set of processes has to measure, and what the values show. Pure: the
-/// same rules apply to real processes and, in the tests, to synthetic noise.
+/// The state of one run of `ab`: which rows the next set of processes has to measure, and what the values show. Pure:
+/// the same rules apply to real processes and, in the tests, to synthetic noise.
 public struct Trial: Sendable {
     /// The rule.
     public let rule: GateRule
@@ -103,7 +103,7 @@ public struct Trial: Sendable {
         open.remove(row)
     }
 
-    /// Takes the values of one set of processes, and decides if a look is due.
+    /// Adds the values of one set of processes, and tests them if a look is due.
     public mutating func add(_ values: [Row: Restart]) {
         let confirms = isConfirming
         for (row, restart) in values where failures[row] == nil && restart.change != nil {
@@ -121,7 +121,7 @@ public struct Trial: Sendable {
         }
     }
 
-    /// The end of the first pass.
+    /// Ends the first pass by choosing the rows of the second.
     private mutating func choose() {
         chosen = rows.filter { row in
             guard failures[row] == nil, let restarts = screening[row],
@@ -186,8 +186,8 @@ public struct Trial: Sendable {
         return max(-log(change.low), log(change.high)) < rule.resolution ? .same : .unclear
     }
 
-    /// Whether the two processes of BASE differ by more than chance, and by enough to matter. Too few restarts cannot
-    /// show that: the first pass only selects such a row, and the second one judges it.
+    /// Whether the two processes of BASE differ by more than chance, and by enough to matter. A few restarts cannot
+    /// show that, so the first pass only selects such a row, and the second one judges it.
     private func isControlOff(_ row: Row) -> Bool {
         let controls = restarts(of: row).compactMap(\.control)
         guard let median = Estimate.median(controls), abs(median) > rule.suspicion else { return false }

@@ -21,7 +21,8 @@ typedef struct {
 
 static _Atomic uint64_t allocations, deallocations, bytes, freed;
 
-// Of the measured loop: the values when it began, and the sum of what was added up to each of its ends.
+// Counters of the measured loop: `..._before` are the totals when it last began, `..._within` the sums
+// over all loops.
 static _Atomic uint64_t loops, allocations_before, bytes_before, allocations_within, bytes_within;
 
 static void on_allocation(void *extra, int type, void *result, uintptr_t raw_result, uintptr_t arguments[3])

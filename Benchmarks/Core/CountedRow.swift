@@ -5,8 +5,8 @@ public struct CountedRow: Sendable {
     /// The peer: ours, in one of its forms.
     public let peer: String
 
-    /// Creates a row; nil: the workload is not compared by the time of its operations, or nearly everything it executes is
-    /// not our code.
+    /// Creates a row. Nil if the workload is not compared by the time of its operations, or if nearly everything that it
+    /// executes is not our code.
     public init?(_ workload: Workload, peer: String) {
         guard workload.metric == .throughput || Self.alsoCounted.contains(workload.id),
             !Self.uncounted.contains(workload.id)
@@ -15,11 +15,11 @@ public struct CountedRow: Sendable {
         self.peer = peer
     }
 
-    /// An operation that is queued and then runs, although the row measures the memory of all of them together.
+    /// Also counted: an operation that is queued and then runs. The row itself is compared by the memory of all of them together.
     private static let alsoCounted: Set = ["W20-queued"]
 
-    /// No work at all; operations that spin, search, sort, draw or read; starting and ending threads, which is the kernel's
-    /// work.
+    /// Not counted: no work at all; operations that spin, search, sort, draw or read; and starting and ending threads,
+    /// which is the kernel's work.
     private static let uncounted: Set = ["W0", "W17", "W18-pareto", "W18-tree", "W25", "R1", "R2", "R3"]
 
     /// The name in the record, "W3 ours".
@@ -53,7 +53,7 @@ public struct CountedRow: Sendable {
     /// Whether the size is a number of threads, which share a fixed number of operations.
     public var isOfThreads: Bool { n == 1 }
 
-    /// Whether the row covers one of the paths that everything else is made of.
+    /// Whether the row covers one of the paths that everything else is built on.
     public var isHotPath: Bool { Self.hotPaths.contains(name) }
 
     /// Submit, spawn, chain, fork; a child of a group, a step of a cascade, a composite; a command executed and undone; a
@@ -64,8 +64,8 @@ public struct CountedRow: Sendable {
         "W24-tasks ours", "W27-set ours",
     ]
 
-    /// The tolerance of a count, as a share, and the reason if that is more than a hundredth: threads decide at run time
-    /// which of them does the work.
+    /// The tolerance of a count, as a share. If it is more than a hundredth, also the reason: mostly that threads decide at
+    /// run time which of them does the work.
     public var band: (share: Double, reason: String?) {
         for (ids, share, reason) in Self.wide where ids.contains(workload.id) { return (share, reason) }
         return (0.01, nil)
@@ -99,7 +99,7 @@ public struct CountedRow: Sendable {
 extension Workload {
     /// All rows of these peers that are counted, in the order of the report.
     ///
-    /// - Parameter isApplicable: whether a peer has a workload.
+    /// - Parameter isApplicable: whether a peer can run a workload.
     public static func countedRows(
         peers: [String], isApplicable: (_ workload: String, _ peer: String) -> Bool
     ) -> [CountedRow] {

@@ -1,7 +1,7 @@
 /// The bytes that successive runs of a workload leave allocated.
 ///
 /// The storage of a scheduler's queues follows the load, and moves between a few levels; a leak grows with every run. So
-/// nothing is lost if memory returns to an earlier level; otherwise the median of many runs counts.
+/// nothing has leaked if memory returns to an earlier level; otherwise the median of many runs is the result.
 public struct Leftovers {
     private static let most = 25
 
@@ -9,7 +9,7 @@ public struct Leftovers {
     private var level = 0
     private var levels: Set = [0]
 
-    /// Nothing has run yet.
+    /// Starts without any runs.
     public init() {}
 
     /// Adds a run, given the bytes that it allocated and did not free; negative if it freed older ones.

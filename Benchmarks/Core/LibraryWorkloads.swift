@@ -1,6 +1,6 @@
 /// The workloads of Commands, Transactions and Actions, in the order of the report.
 ///
-/// No library that one could install does the same, so the peers are hand-written, as a user would write them.
+/// No installable library does the same, so the peers are hand-written, as a user would write them.
 let libraryWorkloads: [Workload] = [
     Workload(
         id: "W16-last", title: "Rollback, last step",
@@ -189,7 +189,7 @@ extension Workload {
             if workload != "W21-execute" && workload != "W21-invoker" { trace = takenBack(all, after: trace) }
             if workload == "W21-redo" || workload == "W21-now" { trace = done(all, after: trace) }
         }
-        // Changes that are in effect at the end are in the model.
+        // The model contains the changes that are in effect at the end.
         let areDone = workload != "W21-undo" && workload != "W21-memory"
         return trace &+ (areDone ? UInt64(histories) &* sumOfMarks(changes) : 0)
     }
@@ -202,7 +202,7 @@ extension Workload {
     /// The keys that a transaction of W22-threads changes.
     public static let keysOfOneTransaction = 10
 
-    /// The transactions of one sample of W22-threads, whatever the number of threads: divisible by all of them.
+    /// The transactions of one sample of W22-threads, whatever the number of threads: divisible by every number used.
     public static let transactionsOfAllThreads = 1_600
 
     /// The transactions of one sample, if each changes this many keys.
@@ -254,6 +254,6 @@ extension Workload {
 
     // MARK: W23
 
-    /// The calls of one sample of W23, whatever the number of threads: divisible by all of them.
+    /// The calls of one sample of W23, whatever the number of threads: divisible by every number used.
     public static let callsOfAllThreads = 4_000
 }

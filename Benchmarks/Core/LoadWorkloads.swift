@@ -1,7 +1,7 @@
 import Glibc
 
-/// The workloads of operations that take time, in the order of the report: of equal length, and of varying lengths; and
-/// the life of a pool.
+/// The workloads of operations that take time, of equal and of varying length, and the lifetime of a pool; in the order
+/// of the report.
 let loadWorkloads: [Workload] = [
     Workload(
         id: "W17", title: "Grain size",
@@ -66,7 +66,7 @@ extension Workload {
             ? .init(repeating: UInt64(n), count: grains(of: n)) : (0..<n).map(paretoLength)
     }
 
-    /// Of shape 3/2, from 10,000 to 1,000,000.
+    /// A Pareto-distributed length of shape 3/2, from 10,000 to 1,000,000.
     ///
     /// Source: inversion of the distribution function.
     private static func paretoLength(_ index: Int) -> UInt64 {
@@ -78,19 +78,20 @@ extension Workload {
     public static let stepsOfNode = 1_000
 }
 
-/// The tree of W18-tree, whose shape follows from the numbers of its nodes alone, so the work cannot be divided
+/// The tree of W18-tree. Its shape follows from the numbers of its nodes alone, so the work cannot be divided
 /// beforehand.
 ///
-/// Source: Olivier et al., UTS: An Unbalanced Tree Search Benchmark (2006), binomial trees; with a mixer for SHA-1.
+/// Source: Olivier et al., UTS: An Unbalanced Tree Search Benchmark (2006), binomial trees; with a mixer in place of
+/// SHA-1.
 public struct UnbalancedTree: Sendable {
     /// How many nodes it has.
     public let nodes: Int
-    /// On how many levels.
+    /// How many levels it has.
     public let depth: Int
     /// The sum of the numbers of its nodes.
     public let checksum: UInt64
 
-    /// The number of the root: that of a tree whose 64 branches have 5,632 nodes below them.
+    /// The number of the root. With 64 branches, the tree has 5,632 nodes below them.
     public static let root: UInt64 = 17
 
     /// The number of branches of a node: eight or none, so that a branch of the root has some 50 nodes on average.

@@ -45,9 +45,9 @@ extension Peer {
     /// Returns nil: the name says enough.
     public static func form(_ workload: String) -> String? { nil }
 
-    /// Any size.
+    /// Returns nil: any size finishes in time.
     public static func largest(_ workload: String) -> Int? { nil }
 
-    /// Nothing is retired.
+    /// True: the peer retires nothing.
     public var isReclaimed: Bool { true }
 }

@@ -1,4 +1,4 @@
-/// The workloads of real work, each by the parallel loop of the peer, in the order of the report.
+/// The workloads of real work, each run by the peer's parallel loop, in the order of the report.
 let realWorkloads: [Workload] = [
     Workload(
         id: "R1", title: "Merge sort",
@@ -43,7 +43,8 @@ extension Workload {
     @inlinable
     public static func numberToSort(_ place: Int) -> UInt64 { mixed(UInt64(place)) }
 
-    /// Returns what a number adds to the checksum of R1, wherever it is: no other number can make up for a lost one.
+    /// Returns a number's contribution to the checksum of R1, at any position. It is scattered over all bits, so
+    /// that no other number can make up for a lost one.
     @inlinable
     public static func worth(ofSorted number: UInt64) -> UInt64 { mixed(number) }
 
@@ -63,7 +64,7 @@ extension Workload {
 
 /// The picture of R2.
 public enum Mandelbrot {
-    /// The most steps of a point; points that have not escaped by then count as points of the set.
+    /// The maximum number of steps of a point; points that have not escaped by then count as points of the set.
     public static let steps = 200
 
     /// How many steps the point takes to leave a circle of radius 2.
@@ -92,13 +93,13 @@ public enum Mandelbrot {
 
 /// The texts of R3.
 public enum Texts {
-    /// The words of each file.
+    /// The number of words in each file.
     public static let inFile = 4_000
 
     /// The number of different words. The first of them are much more frequent than the last.
     static let vocabulary = 400
 
-    /// The text of a file: words of small letters, a space or an end of line after each.
+    /// The text of a file: words of lower-case letters, each followed by a space or an end of line.
     public static func text(ofFile file: Int) -> [UInt8] {
         var text: [UInt8] = []
         for place in 0..<inFile {

@@ -154,7 +154,7 @@ extension Workload {
 
     // MARK: W19
 
-    /// How long each blocker of W19 blocks, and for how long operations are due meanwhile.
+    /// How long each blocker of W19 blocks; other operations are due during that time.
     public static func blocking_ns(blockers: Int) -> Int {
         blockers >= 300 ? 2_000_000_000 : blockers >= 60 ? 150_000_000 : 50_000_000
     }

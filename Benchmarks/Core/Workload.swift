@@ -25,7 +25,7 @@ public struct Workload: Sendable {
         case from(Int)
         case range(ClosedRange<Int>)
         case divisors(of: Int)
-        /// Powers, from the first one on.
+        /// Powers of a number, from its first power on.
         case powers(of: Int)
 
         /// Sizes that are a number of threads.
@@ -44,7 +44,7 @@ public struct Workload: Sendable {
             }
         }
 
-        /// In words.
+        /// The accepted sizes in words.
         public var name: String {
             switch self {
             case .from(let first): "sizes of at least \(first)"
@@ -57,7 +57,7 @@ public struct Workload: Sendable {
 
     /// The identifier, "W1".
     public let id: String
-    /// A few words.
+    /// The title, a few words.
     public let title: String
     /// A description of the work, in one sentence for the report.
     public let sentence: String
@@ -107,7 +107,7 @@ public struct Workload: Sendable {
 
 extension Workload {
     /// Whether the bytes that remain allocated are counted exactly for ours: nothing may remain of a cancelled or finished
-    /// tree, or of a history that is gone.
+    /// tree, or of a history that has been deallocated.
     public static func findsLeftovers(_ workload: String) -> Bool {
         workload.hasPrefix("W14-") || workload.hasPrefix("W20-") || workload == "W21-memory"
     }
@@ -120,8 +120,8 @@ extension Workload {
         ["W1", "W3", "W5", "W9", "W10", "W18-tree", "R1", "R2", "R3"].contains(id)
     }
 
-    /// Whether a sample keeps an object of a kilobyte or more for each operation: however long it takes, the first sample
-    /// of a process measures page faults.
+    /// Whether a sample keeps an object of a kilobyte or more for each operation. The first sample of a process then
+    /// measures page faults, however long it takes.
     public var fillsMemory: Bool { family == "W24" }
 
     /// Whether it is a workload of Commands, Transactions or Actions.
@@ -134,14 +134,13 @@ extension Workload {
         serverWorkloads.contains { $0.id == workload }
     }
 
-    /// The operations of one sample of W2, whatever the number of submitting threads: divisible by all of
-    /// them.
+    /// The operations of one sample of W2, whatever the number of submitting threads: divisible by every number used.
     public static let submissionsOfAllThreads = 20_000
 
     /// The operations of one sample of W4.
     public static let submissionsWhileBusy = 120
 
-    /// The time between two of them.
+    /// The time between two submissions of W4.
     public static let betweenSubmissions_ns = 250_000
 
     /// The length of each operation that keeps the pool of W4 busy.

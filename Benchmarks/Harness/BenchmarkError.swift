@@ -1,4 +1,4 @@
-/// A failure of a benchmark run: one sentence that names what is wrong, and the status of the program.
+/// A failure of a benchmark run: one sentence that names the problem, and the exit status of the program.
 public struct BenchmarkError: Error, CustomStringConvertible, Hashable {
     /// The kind of failure, as the exit status gives it.
     public enum Kind: Int32, Sendable {

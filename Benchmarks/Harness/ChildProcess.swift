@@ -36,7 +36,7 @@ public final class ChildProcess: Sendable {
     /// - Throws: ``BenchmarkError`` when the program cannot be started.
     public init(program: String, arguments: [String], environment: [String: String] = [:]) async throws {
         var options = PlatformOptions()
-        options.processGroupID = 0  // its own
+        options.processGroupID = 0  // its own group
         options.teardownSequence = [
             .send(signal: .kill, toProcessGroup: true, allowedDurationToNextStep: .seconds(1))
         ]

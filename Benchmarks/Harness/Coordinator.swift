@@ -66,8 +66,8 @@ public final class Coordinator {
         return document
     }
 
-    /// Measures the units that the document lacks, in the order of the plan. When the task is cancelled the run ends, and the
-    /// units measured so far are kept.
+    /// Measures the units that the document lacks, in the order of the plan. When the task is cancelled, the run ends and
+    /// keeps the units measured so far.
     ///
     /// - Throws: ``BenchmarkError`` when a result is wrong, or no child can be started.
     public func run() async throws -> RunDocument {
@@ -122,7 +122,7 @@ public final class Coordinator {
             try await measure(unit, names, forecast, children)
             if unit.restart == 0, !isSweep { try await countAllocations(unit, forecast, children) }
             if Task.isCancelled {
-                recorder = before  // all of it, or nothing
+                recorder = before  // a unit is recorded completely or not at all
                 return
             }
             let seconds = (ContinuousClock.now - began) / .seconds(1)
@@ -140,7 +140,7 @@ public final class Coordinator {
         for n in unit.threads == nil ? sizes : sizes.suffix(1) {
             let rounds = rounds(names, workload, n: n)
             let most = rounds.values.map(\.rounds).max() ?? 0
-            for round in -1..<most {  // -1: to warm up
+            for round in -1..<most {  // -1 is the warm-up
                 let asked = names.filter {
                     rounds[$0].map { round < $0.rounds && round >= $0.first } ?? false
                 }
@@ -267,7 +267,7 @@ public final class Coordinator {
             if Task.isCancelled { return }
             let findsLeftovers = Workload.findsLeftovers(workload.id) && series.peer == "ours"
             if workload.metric == .cost && !findsLeftovers { continue }
-            // The hooks make such workloads several times slower still; 'counts' counts ours.
+            // The hooks make long workloads several times slower still. The command 'counts' counts ours.
             let isLong = prediction.seconds(workload, series.peer, n: series.n) > Plan.long_s
             if isLong && !findsLeftovers { continue }
             progress.show(forecast, "\(workload.id) n=\(series.n) allocations \(series.peer)")

@@ -6,10 +6,10 @@ import Subprocess
 /// Counts what the operations of rows execute: each row in its own process, under valgrind's callgrind.
 ///
 /// A process has one worker, and callgrind runs one thread at a time, so counts are nearly the same each time. The costs
-/// of a loop are known exactly, from `measured_loop_began` until `measured_loop_ended`, so nothing has to be subtracted:
-/// the difference between two sizes would be as good, except that it has the noise of two measurements. An extra search
-/// for work or an extra wake-up adds to the count, so samples are repeated until the three lowest agree, and the lowest
-/// counts.
+/// of a loop are known exactly, from `measured_loop_began` until `measured_loop_ended`, so nothing has to be subtracted.
+/// (The difference between two sizes would also exclude fixed costs, but has the noise of two measurements.) An extra
+/// search for work or an extra wake-up adds to the count, so samples are repeated until the three lowest agree, and the
+/// lowest one is the result.
 public struct CountingRun: Sendable {
     /// The name of the copy of the program that is counted.
     package static let programName = "counted"
@@ -63,7 +63,7 @@ public struct CountingRun: Sendable {
         }
     }
 
-    /// The versions of everything except the program that the counts depend on: the compiler with its runtime, the
+    /// The versions of everything that the counts depend on, except the program: the compiler with its runtime, the
     /// allocator, the C library, and the tool.
     public static func tools() async -> [String: String] {
         let build = await Machine.build()
@@ -125,7 +125,7 @@ public struct CountingRun: Sendable {
             ],
             environment: [
                 "LD_BIND_NOW": "1", "SWIFT_DETERMINISTIC_HASHING": "1",
-                // By default jemalloc returns pages to the kernel by the clock.
+                // By default jemalloc returns pages to the kernel at times that depend on the clock.
                 "MALLOC_CONF": theirs + "dirty_decay_ms:-1,muzzy_decay_ms:-1",
             ])
     }

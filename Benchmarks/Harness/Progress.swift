@@ -27,7 +27,7 @@ public final class Progress {
         last = now()
     }
 
-    /// Shows the current measurement. Without a forecast, the work does not belong to a unit.
+    /// Shows the current measurement. The forecast is nil for work that does not belong to a unit.
     func show(_ forecast: Forecast?, _ what: String) {
         show(share: forecast?.share ?? 0, left_s: forecast?.left, what)
     }

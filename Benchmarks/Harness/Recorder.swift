@@ -23,13 +23,13 @@ struct Recorder {
 
     subscript(index: Int) -> RunDocument.Series { document.results[index] }
 
-    /// Notes that a size was skipped because it would take too long.
+    /// Records that a size was skipped because it would take too long.
     mutating func leaveOut(_ index: Int, _ reason: String) {
         document.results[index].stopped = reason
         document.results[index].isLeftOut = true
     }
 
-    /// Notes why there are no further values.
+    /// Records why there are no further values.
     mutating func stop(_ index: Int, _ reason: String) { document.results[index].stopped = reason }
 
     mutating func add(_ sample: Sample, _ costs: Costs?, at index: Int, _ workload: Workload, restart: Int) {

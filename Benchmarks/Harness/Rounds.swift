@@ -2,14 +2,14 @@
 ///
 /// The number of restarts is fixed, and each restart contributes one value, the median of its rounds' log ratios. The
 /// interval of ``Estimate`` only needs each of these values to lie above the true median with probability ½, whatever the
-/// earlier values were. A number of rounds that depends only on earlier restarts preserves this: the interval covers as
-/// much as with all rounds. (Stopping *when the interval excludes 1* would not: that tests the very values of which the
-/// interval is made, and stops where chance has led them far enough.)
+/// earlier values were. A number of rounds that depends only on earlier restarts preserves this property, so the interval
+/// has the same coverage as with all rounds. (Stopping *when the interval excludes 1* would not preserve it: that rule
+/// tests the very values that form the interval, and stops once chance has moved them far enough.)
 package enum Rounds {
     /// Values that lie within 5 % of each other are narrow.
     static let narrow = 0.05
-    /// So are values that are closer to each other than a quarter of their distance from 1: no round could reverse the
-    /// verdict.
+    /// Values that are closer to each other than a quarter of their distance from 1 are narrow too: no further round
+    /// could reverse the verdict.
     static let far = 0.25
 
     /// - Parameters:

@@ -1,6 +1,5 @@
 extension RunDocument {
-    /// Whether two parts belong to one run: the plan, except for the order of its rounds, and the program are
-    /// the same.
+    /// Whether two parts belong to one run: they have the same program, and the same plan except for the order of its rounds.
     public func isOfSameRun(as other: RunDocument) -> Bool {
         guard var ours = options, var theirs = other.options else { return false }
         (ours.seed, theirs.seed) = (0, 0)
@@ -10,7 +9,7 @@ extension RunDocument {
 
     /// Adds the units of another part of the same run, measured on the same host.
     ///
-    /// - Returns: the units that both have, which are not taken from `other`.
+    /// - Returns: the units that both parts have; their values are not taken from `other`.
     /// - Complexity: O(series²).
     public mutating func takeIn(_ other: RunDocument) -> [RunUnit] {
         let have = Set((units ?? []).map(\.unit))

@@ -15,8 +15,8 @@ struct Launcher {
             print(answer, terminator: "")
             return
         }
-        // SwiftPM also does not notice the installation of a library for which the manifest checks; but in another
-        // environment it evaluates the manifest again.
+        // SwiftPM does not notice when a library that the manifest checks for is installed, but it evaluates the manifest
+        // again when the environment has changed.
         setenv("BENCHMARKS_HAS_TBB", hasTBB ? "1" : "0", 1)
         Launching(name: "benchmarks", product: "bench-runner", package: Launching.parent(of: folder))
             .launch(arguments)

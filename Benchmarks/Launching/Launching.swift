@@ -2,9 +2,9 @@ import Glibc
 
 /// A launcher of another program, which is built with `-c release` in a package with its own dependencies.
 ///
-/// Measurements of a debug build are meaningless, and `swift run` builds debug. So the launcher is tiny and builds in no time. It
-/// replaces itself by `swift run -c release` of the other program, with the same arguments, and with a build folder inside that
-/// of the package that contains both.
+/// Measurements of a debug build are meaningless, and `swift run` builds debug. So the launcher is tiny and builds quickly. It
+/// replaces itself with `swift run -c release` of the other program, with the same arguments, and with a build folder inside
+/// that of the package that contains both.
 package struct Launching {
     private let name: String
     private let product: String
@@ -25,8 +25,8 @@ package struct Launching {
         let program = pathOfThisProgram()
         // <build folder>/<triple>/<configuration>/<name>
         let scratch = Self.parent(of: Self.parent(of: Self.parent(of: program)))
-        // SwiftPM does not notice files that were added to a package on which another depends by path. Without its plan it checks
-        // again, and builds no more than necessary.
+        // SwiftPM does not notice files that were added to a package on which another depends by path. Without the stored plan
+        // of its last build, it looks for files again, and builds no more than necessary.
         unlink("\(scratch)/benchmarks/release/description.json")
         if access("\(scratch)/benchmarks/release/\(product)", X_OK) != 0 {
             say("building the program for release; that takes minutes, once.")

@@ -67,7 +67,7 @@ final class StallingPeer: Peer {
     func shutdown() {}
 }
 
-/// Is in no build: a run must report that and continue. For the tests of the program.
+/// Is never part of a build: a run must report that and continue. For the tests of the program.
 final class AbsentPeer: Peer {
     static let name = "absent"
     static let version = "control"

@@ -13,8 +13,7 @@ final class Countdown: Sendable {
 
     @inline(__always)
     func leave() {
-        // The acquire of the last one makes the writes of the others visible to the waiter that it
-        // wakes.
+        // The acquire of the last decrement makes the writes of all operations visible to the waiter that it wakes.
         if left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { zero.signal() }
     }
 

@@ -73,7 +73,7 @@ final class FloorPeer: Pool {
     func shutdown() {}
 }
 
-/// The minimum that a user can be given before the step has run.
+/// The smallest handle that an API can give its user before the step has run.
 private final class FloorHandle {
     private(set) var value: UInt64 = 0
     private var body: (() -> UInt64)?
@@ -86,7 +86,7 @@ private final class FloorHandle {
     }
 }
 
-/// As large as the step of a chain on a pool.
+/// A step as large as that of a chain on a pool.
 private struct FloorStep: Job {
     nonisolated(unsafe) let value: UnsafeMutablePointer<UInt64>
     let step: Int

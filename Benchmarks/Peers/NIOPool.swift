@@ -67,7 +67,7 @@
 
         @inline(__always)
         func submit(_ job: some Job, in batch: Countdown) {
-            // The thread that waits for the batch keeps it alive: a reference here would have all threads update
+            // The thread that waits for the batch keeps it alive. A reference here would make all threads update
             // a count on one cache line.
             pool.submit { [unowned(unsafe) batch] _ in
                 job.run()
@@ -107,7 +107,7 @@
 
         func cancel(_ timer: Scheduled<Void>) { timer.cancel() }
 
-        /// The loop is shut down and drops pending timers.
+        /// Does nothing: the loop drops pending timers when it is shut down.
         func discard(_ timers: [Scheduled<Void>]) {}
 
         func perform(_ body: @escaping @Sendable () -> Void) {

@@ -51,7 +51,7 @@ final class OperationQueuePool: PausablePool {
     func shutdown() { queue.waitUntilAllOperationsAreFinished() }
 
     static func largest(_ workload: String) -> Int? {
-        // The wait for a chain of dependencies takes quadratic time.
+        // Waiting for a chain of dependencies takes quadratic time.
         workload == "W6-cascade" ? 5_000 : nil
     }
 

@@ -5,7 +5,7 @@ import Synchronization
 
 /// The workloads of operations, cascades and groups, on the built-in scheduler, as a user writes them.
 struct OursLayer {
-    /// Whether the layer runs a workload; in all others, ours is the scheduler.
+    /// Whether the layer runs a workload; in all others, ours is the bare scheduler.
     static func runs(_ workload: String) -> Bool {
         switch workload {
         case "W5", "W5-range", "W6-cascade", "W6-serial", "W6-small", "W7", "W8-declared", "W10": true
@@ -198,7 +198,7 @@ struct OursLayer {
         return cascade.operation(using: branches) { $0.reduce(0, &+) }
     }
 
-    /// 0, which is a wrong result, when there is no value.
+    /// The value of an outcome; 0, which makes the result wrong, if there is none.
     private static func value(of outcome: Outcome<UInt64>) -> UInt64 {
         if case .finished(let value) = outcome { value } else { 0 }
     }
@@ -210,7 +210,8 @@ struct OursLayer {
         let end = ChainEnd()
         let registered = Countdown(1 + begun)
         let begin = Unowned(registered)
-        // As many operations as may be in flight have begun; nothing begins behind a closed gate.
+        // Operations that begin never complete, so the width lets exactly `begun` of them begin. If that
+        // is 0, a closed gate keeps all of them from beginning.
         let options = begun > 0 ? OperationOptions(width: begun) : .standard
         let transaction = transactionalOperation(options: options) { group in
             if begun == 0 { group.suspend() }
@@ -245,7 +246,7 @@ struct OursLayer {
         return Sample(from: start, to: stop, operations: count, checksum: slots.checksum)
     }
 
-    /// A group behind a closed gate; it is complete when this returns.
+    /// A group behind a closed gate; all of its operations are registered when this returns.
     private static func suspendedGroup(_ slots: Slots, _ end: ChainEnd) -> COTransaction<Void> {
         let registered = Countdown(1)
         let transaction = transactionalOperation { group in

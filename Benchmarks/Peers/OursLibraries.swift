@@ -117,7 +117,7 @@ private final class Sheet: ModelForm, LoggedTransactable, TransactableDefaults {
     }
 
     func transact(_ keys: ModelKeys, _ mark: UInt64, fails: Bool) {
-        // An error belongs to the workload, or shows in the values.
+        // An error is part of the workload, or shows in the values.
         try? transaction {
             for turn in 0..<keys.count { cells[keys[turn]].value &+= mark }
             if fails { throw ModelFailure() }

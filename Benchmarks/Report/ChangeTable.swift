@@ -4,8 +4,8 @@ import Foundation
 import Rainbow
 import TextTable
 
-/// The changes between two programs, as text and as Markdown: first rows that are worse, then rows that are better,
-/// then inconclusive rows, each group sorted by the size of the change.
+/// The changes between two programs, as text and as Markdown: rows that are worse, rows that could not be judged,
+/// rows that are better, unclear rows, and unchanged rows. Each group has the greatest slowdown first.
 public struct ChangeTable {
     private struct Row {
         let name: String
@@ -212,7 +212,7 @@ public struct ChangeTable {
 
     private static func percent(_ fraction: Double) -> String { String(format: "%.3g %%", fraction * 100) }
 
-    /// A factor as a signed percentage, or as a factor if that is easier to imagine.
+    /// A factor as a signed percentage, or as a factor if that is easier to grasp.
     private static func signed(_ factor: Double) -> String {
         guard factor < 2, factor > 0.5 else { return "×\(Format.number(factor))" }
         let tenths = ((factor - 1) * 1000).rounded() / 10

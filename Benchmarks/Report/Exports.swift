@@ -5,7 +5,8 @@ public import Foundation
 public enum Exports {
     /// One line for each value.
     ///
-    /// Columns: workload, n, peer, restart and round (from 1), value, unit. RFC 4180, with one line feed.
+    /// Columns: workload, n, peer, restart and round (from 1), value, unit. RFC 4180, except that a line ends with a
+    /// line feed alone.
     public static func csv(_ run: RunDocument) -> String {
         var lines = ["workload,n,peer,restart,round,value,unit"]
         for series in run.results {

@@ -150,7 +150,7 @@ struct ForestChart {
         }
     }
 
-    /// A line for each mark, so that none covers another.
+    /// Assigns each mark to a lane, so that none covers another.
     static func lanes(_ places: [Double], apart: Double = 9.5) -> [Int] {
         var ends: [Double] = []
         var lanes = [Int](repeating: 0, count: places.count)

@@ -43,7 +43,7 @@ public struct Merge: Codable, Sendable {
         self.remarks = remarks
     }
 
-    /// Notes for each host which units of the plan it lacks.
+    /// Returns a sentence for each host that lacks units of the plan.
     ///
     /// - Parameter units: the units of the whole run.
     public func lacking(of units: [RunUnit]) -> [String] {
@@ -55,7 +55,7 @@ public struct Merge: Codable, Sendable {
         }
     }
 
-    /// Notes whether units are missing.
+    /// Records whether units are missing.
     public mutating func mark(isPartial: Bool) {
         for index in hosts.indices { hosts[index].isPartial = isPartial }
     }

@@ -47,7 +47,7 @@ extension Page {
         ]
     }
 
-    /// Returns the forms of the peers that are written for this workload.
+    /// Returns the forms of the peers that have a special one in this workload.
     private func forms(_ row: Summary.Row) -> [[String: String]] {
         document.peers.compactMap { peer in
             let isMeasured = summary.series(row.workload.id, n: row.n, peer: peer.name) != nil

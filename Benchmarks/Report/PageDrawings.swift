@@ -2,7 +2,7 @@ import BenchmarkCore
 import BenchmarkHarness
 import Foundation
 
-/// Small drawings side by side: the distance to the floor, costs, sizes, percentiles, and the run in order of time.
+/// Small drawings side by side: the distance to the floor, costs, sizes, percentiles, and the run in chronological order.
 extension Page {
     /// How far ours, and the best of the peers, are from unscheduled work.
     var floors: [[String: Any]] {

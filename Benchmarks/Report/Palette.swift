@@ -1,5 +1,4 @@
-/// The appearance of a peer in every drawing and legend: a colour and a shape, so that neither has to be
-/// distinguished alone.
+/// The appearance of a peer in every drawing and legend: a colour and a shape, so that readers need not rely on either alone.
 struct Look {
     enum Shape: CaseIterable { case circle, square, up, down, diamond, pentagon, ring }
 
@@ -28,7 +27,7 @@ struct Look {
         "serial": Look(hue: 8, shape: .ring), "floor": Look(hue: 8, shape: .square),
     ]
 
-    /// Colours for light and dark backgrounds, distinguishable also with red-green colour blindness (after Okabe and
+    /// Colours for light and dark backgrounds, also distinguishable with red-green colour blindness (after Okabe and
     /// Ito).
     private static let hues = [
         ("#007f5f", "#2fd0a5"), ("#0072b2", "#4fb0f0"), ("#c0569a", "#e79ccb"), ("#c47a00", "#f2b233"),

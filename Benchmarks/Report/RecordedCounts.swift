@@ -117,7 +117,7 @@ private struct Figure {
     let name: String
     let recorded: Double
     let seen: Double
-    /// The base of a share: for a part of a whole, the whole.
+    /// The count that a share refers to. For the instructions of one category, that is the number of all instructions.
     let whole: Double
     /// The smallest difference that counts.
     let least: Double
@@ -134,8 +134,8 @@ private struct Figure {
 
     static func all(_ recorded: OperationCounts, _ seen: OperationCounts) -> [Figure] {
         let whole = recorded.allInstructions
-        // The runtime finds metadata in hash tables keyed by address, and another build has other collisions: W21-execute
-        // was seen with 3,200 and 3,519 instructions of it.
+        // The runtime looks up metadata in hash tables keyed by address, which collide differently in each build.
+        // W21-execute had 3,200 instructions of the runtime in one build, and 3,519 in another.
         let collisions = 0.15 * (recorded.instructions[.runtime] ?? 0)
         let parts = CountCategory.allCases.map { category in
             Figure(

@@ -5,7 +5,7 @@ import Foundation
 /// The content of the table and of the page: one row for each workload, at the largest size at which ours was measured; and
 /// parts, which group the rows with the same peers.
 public struct Summary {
-    /// A peer of ours in a row.
+    /// A peer in a row, compared with ours.
     struct Peer {
         let name: String
         let series: RunDocument.Series?
@@ -31,7 +31,7 @@ public struct Summary {
         /// The workload's identifier and title.
         var name: String { "\(workload.id) \(workload.title)" }
 
-        /// The ratios of the peers that one would use instead.
+        /// The ratios of the peers that a user might choose instead of ours.
         var rivals: [(peer: Peer, ratio: Estimate)] {
             peers.compactMap { peer in
                 Summary.references.contains(peer.name) ? nil : peer.ratio.map { (peer, $0) }
@@ -48,7 +48,7 @@ public struct Summary {
         let rows: [Row]
         let peers: [String]
 
-        /// The peers that one would use instead.
+        /// The peers that a user might choose instead of ours.
         var rivals: [String] { peers.filter { !Summary.references.contains($0) } }
     }
 
@@ -106,7 +106,7 @@ public struct Summary {
         self.index = index
         let all = Workload.Subject.allCases.map { Self.part($0, of: document, index) }
         let measured = all.filter { !$0.rows.isEmpty }
-        parts = measured.isEmpty ? Array(all.prefix(1)) : measured  // a run without results is drawn, too
+        parts = measured.isEmpty ? Array(all.prefix(1)) : measured  // a run without results is drawn too
     }
 
     private static func part(_ subject: Workload.Subject, of document: RunDocument, _ index: Index) -> Part {
@@ -181,12 +181,11 @@ public struct Summary {
     /// The fewest restarts of a run that allow verdicts.
     static let leastRestarts = 5
 
-    /// Whether an A/A figure is close enough to 1: its interval may not lie entirely further away than a tenth.
+    /// Whether an A/A figure is close enough to 1: its interval must not lie entirely more than a tenth away.
     ///
-    /// An interval on one side of 1 happens by chance in 3 of 100 rows of six restarts, and the median then lies where the
-    /// noise is. In 40 runs of 12 rows, 7 rows had an interval without 1 and a median further away than a tenth, but none had
-    /// an interval that lies entirely beyond a tenth. A process that takes a fifth longer in each restart is detected by either
-    /// criterion.
+    /// An interval excludes 1 by chance in 3 of 100 rows of six restarts, and its median is then wherever the noise put it. In
+    /// 40 runs of 12 rows, 7 rows had an interval that excluded 1 and a median more than a tenth away, but no interval lay
+    /// entirely beyond a tenth. A process that takes a fifth longer in each restart is detected by either criterion.
     public static func isWithinBand(_ ratio: Estimate) -> Bool {
         ratio.low <= 1 + tenth && ratio.high >= 1 / (1 + tenth)
     }

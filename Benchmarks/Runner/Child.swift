@@ -12,7 +12,7 @@ struct Child: ParsableCommand {
     @Option var peer: String
     @Option var threads: Int
     @Flag var countAllocations = false
-    /// Whether time is a simulator's.
+    /// Whether fair turns depend on counts of operations rather than on time: for a child that runs in a simulator.
     @Flag var fairByCount = false
 
     func run() throws {

@@ -39,7 +39,7 @@ struct ChildServer {
     }
 
     /// Gives a pool that frees memory on a separate thread, or after a grace period, time to do so: 25 ms, and longer
-    /// while it reports that something waits, at most 5 s.
+    /// while it reports that memory is waiting to be reclaimed, at most 5 s.
     private func settle() {
         for _ in 0..<200 {
             poll(nil, 0, 25)
@@ -88,7 +88,8 @@ struct ChildServer {
         }
     }
 
-    /// The workloads of the peer, at its largest quick size. A cost may be 0, and is not compared by its ratio.
+    /// The workloads of the peer, each at its largest quick size. Workloads that measure a cost are excluded: it may
+    /// be 0, and has no ratio then.
     private var list: [ListedWorkload] {
         let type = type(of: peer)
         return workloads.compactMap { workload in

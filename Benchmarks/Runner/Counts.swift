@@ -69,8 +69,8 @@ struct Counts: AsyncParsableCommand {
         print("All \(counted.count) rows are as recorded.")
     }
 
-    /// A sentence for each figure that is off, in the process that was closest to the record. Whether a worker finds its
-    /// work awake or asleep may stay the same for the life of a process, so a row that is off is counted again in other
+    /// A sentence for each figure that differs from the record, in the process that came closest to it. A worker may
+    /// find its work awake, or asleep, for the whole life of a process, so a row that differs is counted again in other
     /// processes.
     private static func failures(
         of counted: [(row: CountedRow, counts: OperationCounts)], _ recorded: RecordedCounts, jobs: Int
@@ -93,7 +93,8 @@ struct Counts: AsyncParsableCommand {
     }
 
     private static let processesElsewhere = 3
-    /// On a busy machine a worker is mostly ahead of the submitting thread, and searches in vain more often.
+    /// The number of processes for rows in which threads share the work. On a busy machine a worker is mostly ahead of
+    /// the submitting thread, and searches in vain more often.
     private static let processesWhereThreadsShare = 10
 
     private func write(

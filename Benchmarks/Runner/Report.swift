@@ -2,7 +2,7 @@ import ArgumentParser
 import BenchmarkHarness
 import BenchmarkReport
 
-/// Draws the page again.
+/// Redraws the page of a run.
 struct Report: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Draw the page of a run again.")
 

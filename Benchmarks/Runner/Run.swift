@@ -85,7 +85,7 @@ struct Run: AsyncParsableCommand {
         return (document, options, file.deletingPathExtension().lastPathComponent)
     }
 
-    /// Keeps the values, and the last complete run stays the latest.
+    /// Writes the values to a separate file and fails. The links still lead to the last complete run.
     private func refuse(_ document: RunDocument, _ files: RunFiles) throws -> Never {
         try document.write(to: files.failed)
         throw BenchmarkError(

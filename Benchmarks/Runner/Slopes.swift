@@ -2,7 +2,7 @@ import ArgumentParser
 import BenchmarkCore
 import BenchmarkHarness
 
-/// How time grows with the size.
+/// Prints how time grows with the size.
 struct Slopes: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show the power of n with which each workload's time grows, and its CPU time.")

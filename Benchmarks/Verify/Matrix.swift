@@ -28,7 +28,7 @@ struct Matrix: Sendable {
             .enumerated().filter { $0.offset % shard.count == shard.number - 1 }.map(\.element)
         for (number, pair) in pairs.enumerated() {
             progress("verify: \(pair.law.id) of \(pair.subject.name) (\(number + 1) of \(pairs.count))")
-            // Time that was not used goes to the following pairs.
+            // Unused time goes to the following pairs.
             let left = budget.duration - (ContinuousClock.now - began)
             let share = max(.zero, left / (pairs.count - number))
             let verdict = await check(

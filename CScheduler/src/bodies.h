@@ -1,7 +1,8 @@
 // bodies.h - in debug builds: the bodies on a worker's stack, so that a wait that could never end is
 // detected.
 //
-// A waiting body may run others on its stack; none below can continue before those above have returned.
+// A waiting body may run other bodies on its stack. A body can continue only after all bodies above it have
+// returned.
 
 #ifndef CSCHEDULER_BODIES_H
 #define CSCHEDULER_BODIES_H
@@ -17,7 +18,7 @@ enum { CSCHED_KNOWS_BODIES = true };
 enum { CSCHED_KNOWS_BODIES = false };
 #endif
 
-/// A body that has not returned: in the stack frame that called it.
+/// A body that has not returned. Lives in the stack frame that called the body.
 typedef struct csched_body {
     const csched_completion *counter; // it is counted here, or NULL
     const struct csched_body *below;

@@ -12,7 +12,7 @@
 //   P27  interrupt: room (release) -> enter: room (acquire). A submitter that sleeps on the new value has
 //        seen why it changed: the scheduler is closed. A leave needs no release: a submitter that reads the
 //        leave's new value before it counts itself in waiting is not the one that the leave saw waiting, and
-//        then P18 shows it the place.
+//        then P18 shows it the free place.
 
 #include "capacity.h"
 

@@ -7,7 +7,7 @@
 #include "port.h"
 
 typedef struct {
-    uint64_t limit; // CSCHED_CAPACITY_UNBOUNDED: the rest is not used
+    uint64_t limit; // CSCHED_CAPACITY_UNBOUNDED: the fields below are not used
     csched_when_full when_full;
     csched_aligned_to_line csched_atomic(uint64_t) pending;
     csched_atomic(uint32_t) waiting; // submitters that sleep, or are about to

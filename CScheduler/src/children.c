@@ -32,7 +32,7 @@
 //        the child, or its sender sees TAKEN.
 //   P51  finished (release) -> taken (acquire): the value of a child that has finished.
 //   P52  leave (release) -> the last leave (acquire): all children's writes are visible to the thread that
-//        goes on. In a cascade: the exchange of each step.
+//        continues. In a cascade: the exchange of each step.
 //   P53  in_hand (release) -> its taker (acquire): the cursor, and the writes of the previous step; for a
 //        range, the words that describe the rest.
 
@@ -296,7 +296,7 @@ static part share(csched_worker *worker, csched_child *first, part here)
     while (here.high - here.low > 1 && csched_worker_is_wanted(worker)) {
         uint32_t middle = here.low + (here.high - here.low) / 2;
         if (submit_range(first, (part){middle, here.high}) != CSCHED_OK) {
-            break; // out of memory: do it all here
+            break; // out of memory: run the whole part here
         }
         here.high = middle;
     }
@@ -385,7 +385,7 @@ void csched_children_begin(csched_children *children)
 
 // MARK: Groups
 
-// Y3, Y5. The last use of `children` by a child's turn.
+// Y3, Y5. A child's turn does not use `children` after this.
 static void leave(csched_children *children)
 {
     const csched_children_face *face = children->face;
@@ -493,7 +493,7 @@ static void run_steps(csched_children *children, csched_child *child, uint64_t w
             continue;
         }
         children->cursor = child;
-        if (!goes_on) { // others have their turn
+        if (!goes_on) { // other operations have their turn
             csched_children_begin(children);
             release_block(face, block);
             return;

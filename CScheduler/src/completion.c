@@ -8,8 +8,8 @@
 //       only uses its address for the wake-up. If the counter was released before that step, it belongs to
 //       that leave.
 //   C4  Notifications are taken off the list before the step of C2, by the leave that would perform it, and
-//       put back if other operations enter meanwhile: so none is left behind, and none is touched through the
-//       counter afterwards.
+//       put back if other operations enter meanwhile. So no notification is left behind, and none is touched
+//       through the counter afterwards.
 //   C5  A notification is called by the thread that moves its state from armed to calling; cancel moves it to
 //       cancelled.
 //   C6  The list is swept when it has grown to twice what the last sweep kept: cancelled and spent
@@ -179,7 +179,7 @@ csched_conclusion csched_completion_leave_only(csched_completion *counter, uint3
             }
             continue;
         }
-        if (!last && taken != NULL) { // C4: others entered, so the last leave will be theirs
+        if (!last && taken != NULL) { // C4: other operations entered, so the last leave will be theirs
             push(counter, taken);
             taken = NULL;
             (void)csched_fetch_or(&counter->state, NOTIFY, release);

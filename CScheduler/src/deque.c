@@ -3,8 +3,8 @@
 // Indices are 64 bits wide and never wrap. The slots [top, bottom) hold the waiting operations.
 //
 //   D1  top only grows, by compare-exchange; only the owner writes bottom.
-//   D2  A slot is overwritten only after top has passed it: so a thief whose compare-exchange on top succeeds
-//       has read the slots it takes intact.
+//   D2  A slot is overwritten only after top has passed it. So a thief whose compare-exchange on top succeeds
+//       has read intact the slots it takes.
 //   D3  Thieves take several at once only below `open`. The owner pops below `open` only after closing it:
 //       it stores 0, and then moves top itself.
 //   D4  Closing moves top by taking the oldest operation, which the pop returns. Every thief that read `open`

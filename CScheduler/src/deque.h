@@ -13,7 +13,7 @@
 typedef struct csched_buffer csched_buffer;
 
 typedef struct {
-    // Thieves' line.
+    // The cache line that thieves write.
     csched_aligned_to_line csched_atomic(int64_t) top;
     // Written by the owner, read by thieves.
     csched_aligned_to_line csched_atomic(int64_t) bottom;

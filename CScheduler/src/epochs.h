@@ -20,7 +20,7 @@ struct csched_reader {
 } csched_aligned_to_line;
 
 typedef struct {
-    csched_atomic(uint64_t) period;         // from 1; the collector's
+    csched_atomic(uint64_t) period;         // starts at 1; written by the collector
     csched_atomic(csched_reader *) readers; // the newest
     csched_aligned_to_line csched_atomic(csched_retired *) newest;
     csched_atomic(uint32_t) resting;               // 1: the collector waits for an object to be retired

@@ -24,8 +24,8 @@
 #include "tuning.h"
 
 static csched_epochs epochs;
-static bool has_handlers;                                    // of forks
-static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; // guards the next one
+static bool has_handlers;                                    // fork handlers are registered
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; // guards `is_running`
 static bool is_running;
 static pthread_mutex_t collecting = PTHREAD_MUTEX_INITIALIZER; // taken after `starting`
 

@@ -1,10 +1,10 @@
 // grace_liburcu.c - grace periods by userspace RCU, flavour bp. The only file that includes liburcu.
 //
 // Why bp and why so few readers: QSBR would stall every grace period behind one long operation. A read
-// section of bp (and of memb) costs two plain stores, because the writer makes the others execute the barrier
-// (membarrier(2)); and only bp can forget the parent's readers in a forked child. Registering takes a mutex
-// inside liburcu, and a thread stopped there would block the next one: so workers register once when they
-// start, and a submitting thread never does.
+// section of bp (and of memb) costs two plain stores, because the writer makes all running threads execute
+// the barrier (membarrier(2)); and only bp can forget the parent's readers in a forked child. Registering
+// takes a mutex inside liburcu, and a thread stopped there would block the next one. So workers register once
+// when they start, and submitting threads never register.
 //
 // Orderings:
 //   P10  publish (release) / unpublish -> call_rcu -> free: liburcu's grace period waits for every section

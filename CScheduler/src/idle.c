@@ -7,7 +7,7 @@
 //       which finds it, or the worker's steps come before the submitter's reads, which find the sleeper.
 //   W2  A submitter relies on lookers only if there are two (searching workers, the sentry; W9: the watch):
 //       so nothing ever depends on a single thread, which may be stopped.
-//   W3  Any thread may finish a wake-up. A sleeper's state goes AWAKE, SLEEPING, NOTIFIED (it shall wake),
+//   W3  Any thread may finish a wake-up. A sleeper's state goes AWAKE, SLEEPING, NOTIFIED (it is to wake),
 //       KICKED (the futex call is done), each step by a compare-exchange that identifies the sleep by its
 //       epoch. A submitter that finds NOTIFIED repeats the futex call, because the notifying thread may be
 //       stopped before it; a sleeper that is NOTIFIED or KICKED counts as a looker.
@@ -20,7 +20,7 @@
 //       a thief for it would only move it to another CPU. So a push of one operation wakes no worker while
 //       there is a looker. Instead one sleeper, the sentry, sleeps with a timeout while any worker is awake,
 //       and takes a lone operation whose owner has not come back for it. The last looker, when it stops
-//       looking while other workers are awake, wakes the next one (csched_idle_found): so "a looker exists",
+//       looking while other workers are awake, wakes the next one (csched_idle_found). So "a looker exists",
 //       once read by a pusher, stays true until one has looked. If there is a sentry, or no other worker is
 //       awake, it instead checks whether the inboxes hold more operations, which may have counted on it, and
 //       wakes a worker if they do.
@@ -35,7 +35,7 @@
 //   W9  In a crowd (W8) one looker is enough while the watch is on guard: the watch looks again until nothing
 //       waits, and is the second looker. The first one must be a worker that searches, or was woken to
 //       search: the sentry and the watch look only when their timeouts expire. (When threads wait for CPUs, a
-//       second worker takes one from the submitter, and finds nothing: with R4, that cost a third of all
+//       second worker takes a CPU from the submitter, and finds nothing: with R4, that cost a third of all
 //       wake-ups and 6 % of the requests.)
 //
 // Orderings:

@@ -19,8 +19,8 @@ typedef struct {
     csched_aligned_to_line csched_atomic(uint64_t) sleepers[CSCHED_SLEEPER_WORDS];
     csched_atomic(uint32_t) searching; // workers that search for work
     csched_atomic(uint32_t) awake;     // workers that do not sleep
-    csched_atomic(uint64_t) busy;      // workers that do not rest (X6); upper: joins and stirs so far
-    csched_atomic(uint32_t) sentry;    // 1 + the index of the sleeper that looks again by itself; 0: none
+    csched_atomic(uint64_t) busy;      // workers that do not rest (X6); upper half: joins and stirs so far
+    csched_atomic(uint32_t) sentry;    // 1 + the index of the sleeper with a timeout; 0: none
     csched_atomic(bool) crowded;       // threads outnumber CPUs, as far as workers can tell (W8)
     csched_atomic(bool) guarded;       // the watch is on guard (W9)
     csched_aligned_to_line csched_atomic(uint64_t) woken; // wake-ups sent, for the statistics
@@ -44,8 +44,8 @@ static inline bool csched_idle_has_sleepers(const csched_idle *idle)
     return bits != 0;
 }
 
-/// With sleepers, after a worker pushed onto its own deque, where `depth` operations wait now. `stuck`: the
-/// worker has been in the same body for long, so it will not come back for them soon.
+/// Called if there are sleepers, after a worker pushed onto its own deque, where `depth` operations now wait.
+/// `stuck`: the worker has been in the same body for long, so it will not come back for them soon.
 void csched_idle_after_push(csched_idle *idle, int64_t depth, bool stuck);
 
 /// Wakes one sleeper, if any. Finishes the wake-up of another thread that has not completed it.
@@ -54,10 +54,10 @@ void csched_idle_wake_one(csched_idle *idle);
 void csched_idle_wake(csched_idle *idle, uint32_t worker);
 void csched_idle_wake_all(csched_idle *idle);
 
-/// Notes, before a sleep, whether threads outnumber CPUs (W8).
+/// Records, before a sleep, whether threads outnumber CPUs (W8).
 void csched_idle_note_crowd(csched_idle *idle, bool crowded);
 
-/// Whether a crowd was noted last.
+/// The value that csched_idle_note_crowd recorded last.
 bool csched_idle_is_crowded(const csched_idle *idle);
 /// The watch goes on guard, or off guard. True: it was on guard, so it must now check the inboxes, and wake a
 /// sleeper for what waits there.

@@ -4,7 +4,7 @@
 // removes anything, so a consumer can take any number at once with one compare-exchange.
 //
 //   B1  published counts what consumers may take; only the owner raises it, by compare-exchange, and only
-//       while its CLOSED bit is clear. So an append either lies before the close or is refused: there is no
+//       while its CLOSED bit is clear. So an append either precedes the close or is refused: there is no
 //       third case.
 //   B2  A segment's taken index only grows. A slot is written once. So a consumer whose compare-exchange
 //       succeeds has read its slots intact, and there is no ABA.
@@ -82,7 +82,7 @@ static bool reserve(csched_inbox *inbox, uint64_t published, size_t count)
 {
     csched_segment *last = inbox->tail;
     for (csched_segment *next; (next = csched_load(&last->next, relaxed)) != NULL;) {
-        last = next; // left by an append that was refused, or by one that got no memory
+        last = next; // left by an append that was refused, or that ran out of memory
     }
     while (end(last) < published + count) {
         uint64_t capacity = last->capacity < CSCHED_SEGMENT_MOST ? last->capacity * 2 : last->capacity;
@@ -167,7 +167,7 @@ uint64_t csched_inbox_waiting(const csched_inbox *inbox)
     const csched_segment *segment = csched_load(&inbox->head, acquire);
     uint64_t taken = csched_load(&segment->taken, relaxed);
     uint64_t appended = csched_inbox_appended(inbox);
-    return taken < appended ? appended - taken : 0; // the second may be older
+    return taken < appended ? appended - taken : 0; // the two were read at different times
 }
 
 uint64_t csched_inbox_appended(const csched_inbox *inbox)

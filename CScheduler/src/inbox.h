@@ -15,7 +15,7 @@ typedef struct csched_segment csched_segment;
 typedef enum { CSCHED_APPENDED, CSCHED_APPEND_CLOSED, CSCHED_APPEND_NO_MEMORY } csched_append_result;
 
 typedef struct {
-    // Workers' line.
+    // The cache line that workers write.
     csched_aligned_to_line csched_atomic(csched_segment *) head;
     // Written by the owner (and once by the closing thread), read by workers.
     csched_aligned_to_line csched_atomic(uint64_t) published;

@@ -1,8 +1,8 @@
 // join.c - fork and join: any worker can take the second branch while the first one runs.
 //
-//   J1  A frame lives on the stack of the join that created it. Besides the join, only the worker that took
-//       the second branch out of a queue knows it. The join returns after it has run the branch itself, or
-//       has seen DONE.
+//   J1  A frame lives on the stack of the join that created it. Apart from the join, only the worker that
+//       took the second branch out of a queue knows the frame. The join returns after it has run the branch
+//       itself, or has seen DONE.
 //   J2  A second branch is a part of a body that has started: the worker that takes it runs it, even after a
 //       shutdown that cancels (worker.c: run).
 //   J3  A worker that finishes a branch does not touch the frame after it has set DONE: it wakes by address
@@ -83,8 +83,8 @@ static void sleep_until_done(csched_fork *fork)
     }
 }
 
-// The branch mostly ends soon. Then this sleep need not be announced: an announcement wakes the watch, which
-// takes a processor from one of the two workers.
+// Usually the branch ends soon, and this sleep need not be announced: an announcement wakes the watch, which
+// takes a CPU from one of the two workers.
 static bool is_done_soon(csched_fork *fork)
 {
     uint32_t seen = PENDING;
@@ -102,7 +102,7 @@ static void wait_on_worker(csched_worker *worker, csched_fork *fork)
         if (csched_worker_run_nested(worker, &wait)) {
             look = 0;
         }
-        // No sleep yet: the branch is mostly short, and its end would wake this thread on the CPU where the
+        // No sleep yet: usually the branch is short, and its end would wake this thread on the CPU where the
         // branch's worker is running.
         csched_yield();
     }

@@ -56,7 +56,7 @@ struct csched_lane {
 typedef struct frame {
     const csched_lane *lane;
     const struct frame *outer;
-    uint32_t nesting; // the worker's: operations that a wait runs on top of the lane's are not the lane's
+    uint32_t nesting; // the worker's, at that time: operations that a wait runs on top are not the lane's
 } frame;
 
 csched_thread_local const frame *innermost;
@@ -98,7 +98,8 @@ static bool refill(csched_lane *lane)
 void csched_lane_release(csched_lane *lane)
 {
     if (csched_fetch_sub(&lane->references, 1, acq_rel) == 1) {
-        // The remaining nodes were withdrawn: any other node has a drain, which holds a reference.
+        // The remaining nodes were withdrawn: any other node would have a drain, which would hold a
+        // reference.
         while (lane->taken != NULL || refill(lane)) {
             node *first = lane->taken;
             lane->taken = first->next;

@@ -40,7 +40,7 @@ static csched_observer_snapshot *reference(csched_scheduler *scheduler)
     if (snapshot != NULL) {
         uint32_t references = csched_load(&snapshot->references, relaxed);
         do {
-            if (references == 0) { // just replaced, and no longer called
+            if (references == 0) { // replaced just now, and its last call has ended
                 snapshot = NULL;
                 break;
             }

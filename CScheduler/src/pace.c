@@ -7,8 +7,8 @@
 //
 // When threads outnumber CPUs, a yield has a delayed cost: the kernel takes the slice of a thread that yields
 // (EEVDF: its deadline moves by a slice, since Linux 6.18 its virtual run time, too). When the thread is
-// woken next, it runs after threads that slept instead. If many operations follow a search, that is little
-// for each. If one or two follow, as when event loops submit requests, one request in every few waits for
+// woken next, it runs after threads that slept instead. If many operations follow a search, the cost of each
+// is small. If one or two follow, as when event loops submit requests, one of every few requests waits for
 // milliseconds. So a worker measures its yields. After a slow one, unless its runs between searches are long,
 // it looks once and sleeps, for CSCHED_HASTY_FIRST searches that end in sleep; then for four times as many,
 // CSCHED_HASTY_MOST at most. Each search whose first yield is quick halves that number. Work found at the

@@ -10,9 +10,9 @@
 
 typedef struct {
     uint64_t done;     // operations of the worker when its last run ended
-    uint64_t average;  // operations in a run, in parts: moving
-    uint32_t hasty;    // searches to come that end in sleep without a yield
-    uint32_t more;     // their number after the last slow yield, halved by quick ones
+    uint64_t average;  // moving average of the operations in a run, in parts
+    uint32_t hasty;    // coming searches without a yield; counted as they end in sleep
+    uint32_t more;     // that number after the last slow yield, halved by quick ones
     uint64_t found;    // operations of the worker when its last search began
     uint64_t found_ns; // when that search last read the clock
     uint32_t slow;     // recent runs with slow operations, minus those without

@@ -1,8 +1,8 @@
 // port.h - the only interface to everything the memory model, the kernel and the allocator decide.
 //
 // No other file of CScheduler names a C11 atomic, a fence, a futex, malloc, a thread-local variable, a clock
-// or a yield. So one source has several builds: shipping (port_shipping.h), sanitizers (the same file, see
-// csched_fence), and, with CSCHED_PORT defined to a header's name, one in which every shared access is a
+// or a yield. So the same source has several builds: shipping (port_shipping.h), sanitizers (the same file,
+// see csched_fence), and, with CSCHED_PORT defined to a header's name, one in which every shared access is a
 // scheduling point of the explorer.
 //
 // What a port provides:
@@ -14,7 +14,7 @@
 //   csched_cas(object, expected *, desired, success, failure)        strong
 //   csched_cas_weak(object, expected *, desired, success, failure)
 //   csched_fence(order)                           seq_cst
-//   csched_fence_light(), csched_fence_heavy()    seq_cst between a light one and a heavy one, which is slow
+//   csched_fence_light(), csched_fence_heavy()    seq_cst between a light and a heavy fence; heavy is slow
 //   csched_prepare_fences()                       before these; once more in a child of fork()
 //   csched_futex_wait(word *, value, timeout_ns)  false: timed out
 //   csched_futex_wake(word *, count)              touches no memory of `word`
@@ -23,7 +23,7 @@
 //   csched_yield(), csched_now_ns()
 //   csched_ticks(), csched_ticks_are_steady()     a counter that is cheaper to read, if it is good as a clock
 //   csched_is_recording()                         whether events are recorded; false under the explorer
-//   csched_thread_id(), csched_thread_sleeps(id)  the kernel's id of this thread; whether that one is blocked
+//   csched_thread_id(), csched_thread_sleeps(id)  this thread's kernel id; whether thread `id` is blocked
 //   csched_thread_ran_ns(id)                      how long it has run; always 0 if that is unknown
 //   csched_warn(name, sentence)                   a sentence on stderr
 //   csched_wake_on_time()                         the calling thread's waits end on time, not 50 us late

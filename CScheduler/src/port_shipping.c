@@ -1,4 +1,4 @@
-// port_shipping.c - the shared words and the slow calls of the port for real threads.
+// port_shipping.c - the global words and the slow calls of the port for real threads.
 
 #include "port.h"
 

@@ -53,8 +53,8 @@
 
 #ifdef CSCHED_SANITIZE_THREAD
 // ThreadSanitizer does not understand fences. A read-modify-write of one common word orders at least as much,
-// and it understands that; too much order can hide a race, which is why the shipping build is stressed
-// without it as well.
+// and ThreadSanitizer understands that. Too much order can hide a race, so the shipping build is also
+// stressed without ThreadSanitizer.
 extern _Atomic(unsigned) csched_fence_word;
 #define csched_fence(order) ((void)atomic_fetch_add_explicit(&csched_fence_word, 0, memory_order_seq_cst))
 #else
@@ -165,10 +165,10 @@ static inline bool csched_is_recording(void) { return csched_load(&csched_record
 
 static inline int32_t csched_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
 
-// Whether a thread of this process waits for something in the kernel, be it a futex, a socket or a disk.
+// Whether a thread of this process waits for something in the kernel, such as a futex, a socket or a disk.
 bool csched_thread_sleeps(int32_t id);
 
-// The CPU time of such a thread; 0: the kernel does not report it.
+// The CPU time of a thread of this process; 0: the kernel does not report it.
 uint64_t csched_thread_ran_ns(int32_t id);
 
 static inline void csched_warn(const char *name, const char *sentence)

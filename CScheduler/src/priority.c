@@ -1,9 +1,9 @@
-// priority.c - operations that do not wait in turn: of high priority, and of the background.
+// priority.c - operations that do not wait in turn: those of high and of background priority.
 //
 //   N1  Operations of such a priority have separate queues: for each priority, a deque of each worker and an
 //       inbox of each thread. None of them is ever in a queue of the default priority: a worker puts back
-//       there only what it took from there. So no operation carries its priority, and those of the default
-//       one only pay a load.
+//       there only what it took from there. So no operation carries its priority, and operations of default
+//       priority pay only for a load.
 //   N2  A flag says that operations of the priority may wait. The publishing thread raises it, unless it is
 //       up. A worker that finds nothing lowers it, then checks all queues once more, and raises it again if
 //       it finds something. So while an operation waits, the flag is up, or a thread is about to raise it: a
@@ -17,13 +17,13 @@
 //       that runs n operations while some of each priority wait has run at least n / CSCHED_FAIR_MOST of the
 //       background, and at least as many of the default. A turn that is reported as void does not count as a
 //       share: a fair turn follows. So void operations do not delay those behind them.
-//   N5  An operation that a body submits has the body's priority, unless another one is given. So has the
-//       second branch of a join, which looks for it only in the deque of that priority.
+//   N5  An operation that a body submits has the body's priority, unless another one is given. The second
+//       branch of a join has it, too, and the join looks for that branch only in the deque of this priority.
 //   N6  A lone operation of high priority in the deque of a running worker is that worker's next step, except
-//       for a fair turn before it, and W5 holds: a push wakes as one of the default priority does, thieves
-//       leave the operation, and the sentry looks for it. In the background the next step may be another
-//       operation. So a lone one counts as if it were in an inbox, and a push wakes as a submission from
-//       outside does (W1).
+//       for a fair turn before it, and W5 holds: a push wakes workers as one of the default priority does,
+//       thieves leave the operation, and the sentry looks for it. In the background the next step may be
+//       another operation. So a lone one counts as if it were in an inbox, and a push wakes as a submission
+//       from outside does (W1).
 //
 // Orderings:
 //   P46  raise: publication, then a look at the flag <-> lower: the flag, then the queues; all seq_cst, for a

@@ -1,4 +1,4 @@
-// priority.h - operations that do not wait in turn: of high priority, and of the background.
+// priority.h - operations that do not wait in turn: those of high and of background priority.
 //
 // Contracts are stated here, the argument (N1.., P46..) in priority.c.
 
@@ -12,7 +12,7 @@
 /// for each of them.
 #define CSCHED_PRIORITIES 3u
 
-/// Flags of a scheduler's `priorities`: operations of this priority may wait; there has been one.
+/// Flags of a scheduler's `priorities`: operations of this priority may wait now; there ever was one.
 #define CSCHED_WAITS(priority) (1u << (priority))
 #define CSCHED_USED(priority) (16u << (priority))
 
@@ -20,7 +20,7 @@
 void csched_priority_use(csched_scheduler *scheduler, csched_priority priority);
 /// Called after they were published (seq_cst).
 void csched_priority_raise(csched_scheduler *scheduler, csched_priority priority);
-/// Called by a worker that found no operation of it, outside read sections.
+/// Called by a worker that found no operation of this priority, outside read sections.
 void csched_priority_lower(csched_scheduler *scheduler, csched_priority priority);
 
 /// Reader, inside a read section. Whether operations of a non-default priority wait; raises their flags if

@@ -2,7 +2,7 @@
 //
 //   F1  remaining counts the indices that have not ended; every piece that ends subtracts its own. The thread
 //       that subtracts the last one calls `finally`, then frees the range.
-//   F2  A piece of more than `grain` indices submits its upper half before it continues with the lower: so
+//   F2  A piece of more than `grain` indices submits its upper half before it continues with the lower. So
 //       thieves get the large pieces, and no more than log2(count / grain) pieces of one worker wait at a
 //       time.
 //
@@ -77,7 +77,7 @@ static void run_piece(void *context, void *extra, csched_disposition disposition
         uint32_t middle = part.low + (part.high - part.low) / 2;
         csched_operation upper = operation_of(whole, (piece){middle, part.high});
         if (csched_submit(whole->scheduler, &upper) != CSCHED_OK) {
-            break; // out of memory: do it all here
+            break; // out of memory: run the whole piece here
         }
         part.high = middle;
         high = boundary(whole, middle);

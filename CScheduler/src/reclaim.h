@@ -4,8 +4,8 @@
 // Threads that only submit are never readers: they touch only memory that they own or that lives as long as
 // the scheduler, so their path takes none of liburcu's locks.
 //
-// Domains, which count, are in reclaim.c. Grace periods are those of liburcu (grace_liburcu.c) if
-// CSCHED_LIBURCU is defined, else our own (grace_epochs.c).
+// Domains, which count retired and freed objects, are in reclaim.c. Grace periods are those of liburcu
+// (grace_liburcu.c) if CSCHED_LIBURCU is defined, else our own (grace_epochs.c).
 
 #ifndef CSCHEDULER_RECLAIM_H
 #define CSCHEDULER_RECLAIM_H
@@ -31,7 +31,7 @@ csched_reclaim *csched_reclaim_create(void);
 /// Lets go of the domain, in which nothing may be retired any more: it is freed with its last retired object.
 /// Does not wait.
 void csched_reclaim_destroy(csched_reclaim *domain);
-/// Waits until all retired objects of every domain are freed: with liburcu some 10 ms. Must not be called in
+/// Waits until all retired objects of every domain are freed: with liburcu about 10 ms. Must not be called in
 /// a read section.
 void csched_reclaim_flush(void);
 

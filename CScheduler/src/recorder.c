@@ -2,7 +2,7 @@
 //
 // Reading the clock takes longer than everything else that is done for an event. So the processor's tick
 // counter is read, which takes less than half of that, and converted when the events are read; and a body
-// that begins right where the last one has ended begins at the same tick. If the counter does not run
+// that begins immediately after the previous one has ended gets the same tick. If the counter does not run
 // steadily, the clock is read.
 
 #include "recorder.h"
@@ -17,7 +17,7 @@ enum { KIND_BITS = 6, KINDS = 1 << KIND_BITS };
 enum { EVENTS_LEAST = 64, EVENTS_USUAL = 1 << 13, EVENTS_MOST = 1 << 20 };
 enum { RINGS_ENOUGH = 64 }; // from here on, rings of ended threads are reused
 
-csched_atomic(uint32_t) csched_recorder_on; // the number of the start; 0: off
+csched_atomic(uint32_t) csched_recorder_on; // which start this is, from 1; 0: off
 
 // Written at the first start, before `csched_recorder_on`, and never again.
 static csched_atomic(uint64_t) origin_ticks;
@@ -70,7 +70,7 @@ static bool take_ring(void)
     return mine != NULL && pthread_setspecific(thread_exit, mine) == 0;
 }
 
-// A body begins at the tick at which the last one ended, if nothing was recorded in between.
+// A body begins at the tick at which the previous one ended, if nothing was recorded in between.
 static void stamp(uint32_t kind)
 {
     if (kind != CSCHED_RECORDED_BEGIN || last_kind != CSCHED_RECORDED_END) {

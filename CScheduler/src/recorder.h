@@ -7,9 +7,9 @@
 #include "cscheduler/recorder.h"
 #include "port.h"
 
-/// Records an event of an operation, passed word by word: a copy as a whole would wait for the stores that
-/// have just written it. Or of a number, passed as `context`. Any thread, also in a read section or under a
-/// lock: it never waits, and allocates only at the first event of a thread.
+/// Records an event of an operation, passed word by word: copying the whole struct would wait for the stores
+/// that have just written it. For an event with a number, the number is passed as `context`. Any thread, also
+/// in a read section or under a lock: it never waits, and allocates only at the first event of a thread.
 void csched_recorder_note(uint32_t kind, csched_function run, const void *context, const void *extra);
 
 static csched_always_inline void csched_note(csched_recorded_kind kind, uint64_t number)

@@ -2,7 +2,7 @@
 //
 //   R1  Chunks of places are only ever added, and live as long as the scheduler: a thread can list its inbox
 //       without being an RCU reader, and so without liburcu's registration mutex. Memory is bounded by the
-//       most threads at one time, 9 bytes each.
+//       largest number of threads at one time, 9 bytes each.
 //   R2  An inbox has two holders: its thread and the scheduler. Each lets go once; the second one frees the
 //       inbox: after a grace period if workers may still read it (the scheduler's side let go last, while
 //       running), else at once.
@@ -92,7 +92,7 @@ void csched_registry_destroy(csched_registry *registry)
             csched_submitter *submitter = csched_load(&chunk->place[__builtin_ctzll(occupied)], relaxed);
             if (submitter != NULL &&
                 csched_fetch_and(&submitter->holders, ~(uint32_t)SCHEDULER, acq_rel) == SCHEDULER) {
-                free_submitter(&submitter->retired); // R2: its thread went first, and no worker is left
+                free_submitter(&submitter->retired); // R2: its thread let go first, and no worker is left
             }
         }
         next = csched_load(&chunk->next, relaxed);

@@ -12,13 +12,13 @@
 //   P55  writer: a word of event n + capacity (release) -> reader: that word (acquire). With it,
 //        `written` = n + capacity becomes visible: a reader that has copied any word of the newer event sees
 //        that the older one is gone.
-//   P56  writer: `written` (release) -> reader: `written` (acquire). Publishes the words of all earlier
-//        events.
+//   P56  writer: `written` (release) -> reader: `written` (acquire). Publishes the words of all events so
+//        far.
 //   P57  give back: `taken` = 0 (release) -> take: compare-exchange (acquire). The next writer sees all
 //        writes of the last one.
 //   P58  take: `takings` odd, then the first event and the owner (release), then `takings` even (release) ->
-//        reader: `takings` (acquire), then the others (acquire), then `takings`. A reader that sees a new
-//        value of the others sees the odd `takings`, or a later one.
+//        reader: `takings` (acquire), then the first event and the owner (acquire), then `takings`. A reader
+//        that sees a new first event or owner sees the odd `takings`, or a later one.
 //
 // Source: the argument of sequence locks (Boehm: Can Seqlocks Get Along with Programming Language Memory
 // Models?, 2012), with the event's number as the sequence number.

@@ -1,5 +1,5 @@
-// ring.h - the last events of a thread: that thread writes, any thread reads. And the list of all rings of
-// the process.
+// ring.h - the last events of a thread, which that thread writes and any thread reads; and the list of all
+// rings of the process.
 //
 // Contracts are stated here, the argument (V1.., P55..) in ring.c.
 

@@ -4,7 +4,7 @@
 //   S1  Each bit of the shutdown in control is set once, by fetch_or, and stays set: closing, then sealed,
 //       then stopped. The count of suspensions above them changes by compare-exchange; a shutdown clears it
 //       by fetch_and.
-//   S2  closing stops new inboxes, the sweep closes the listed ones, sealed signals to the workers that the
+//   S2  closing stops new inboxes, the sweep closes the listed ones, sealed informs the workers that the
 //       sweep is done. So when the last worker falls asleep in a sealed scheduler, nothing is left and
 //       nothing can arrive (X6).
 //   S3  The crew is replaced as a whole under `lifecycle`, and the old one retired: a thief that reads it
@@ -241,7 +241,7 @@ void csched_scheduler_remove_ended(csched_scheduler *scheduler)
     const csched_crew *crew = csched_load(&scheduler->crew, relaxed);
     for (uint32_t position = 0; position < crew->count; position++) {
         if (csched_load(&crew->workers[position]->ended, relaxed)) { // else the crew stays as it is
-            (void)remove_workers(scheduler, 0, has_ended);           // out of memory: the next time
+            (void)remove_workers(scheduler, 0, has_ended);           // out of memory: retried the next time
             return;
         }
     }

@@ -28,7 +28,7 @@ struct csched_scheduler {
     // Read by every submission, written rarely.
     csched_aligned_to_line csched_atomic(uint32_t) control;
     csched_atomic(uint32_t) priorities; // N2: flags, see priority.h
-    uint64_t id; // never reused, unlike an address; the registries use this id and the next ones
+    uint64_t id; // never reused, unlike an address; the registries use `id` and the two ids after it
     csched_capacity capacity;
     csched_registry registry[CSCHED_PRIORITIES];
     csched_atomic(csched_crew *) crew; // readers: RCU; written under `lifecycle`

@@ -66,7 +66,7 @@ uint32_t csched_sizing_parse_quota(const char *quota, const char *period)
     return cpus < UINT32_MAX ? (uint32_t)cpus : UINT32_MAX;
 }
 
-// cpu.max holds "quota period"; the tightest group between our own and the root counts.
+// cpu.max holds "quota period"; the tightest limit between our own group and the root counts.
 static uint32_t walk(const char *root, const char *group, bool version2)
 {
     uint32_t least = UINT32_MAX;

@@ -1,8 +1,8 @@
 // slot.h - the place of one operation inside a queue.
 //
 // Four relaxed words: a thief may read a slot while its owner writes the next operation into it. The thief
-// then discards what it read, because its compare-exchange on the index fails; the accesses must only not be
-// a data race.
+// then discards what it read, because its compare-exchange on the index fails; but the accesses must not be a
+// data race.
 
 #ifndef CSCHEDULER_SLOT_H
 #define CSCHEDULER_SLOT_H

@@ -159,7 +159,7 @@ static csched_status append_bounded(csched_scheduler *scheduler, const csched_op
     return status != CSCHED_OK || ran ? status : append_entered(scheduler, operations, count, priority);
 }
 
-// U1. Operations of one counter mostly come in a row: one enter for each row.
+// U1. Operations of one counter usually come in a row: one enter for each row.
 static void enter_counters(const csched_operation *operations, size_t count)
 {
     for (size_t first = 0, end; first < count; first = end) {

@@ -16,7 +16,7 @@ bool csched_thread_sleeps(int32_t id)
         return false;
     }
     char text
-        [128]; // "id (name) S ...": the name has 15 bytes at most, any of them, and ends with the last ')'
+        [128]; // "id (name) S ...": the name has 15 bytes at most, any characters, and ends with the last ')'
     ssize_t length = read(file, text, sizeof text - 1);
     (void)close(file);
     text[length > 0 ? length : 0] = '\0';

@@ -1,12 +1,14 @@
 // timer.c - timers: set by any thread, kept in a wheel by one thread, which submits what is due.
 //
-//   T1  A timer has one reference of the caller's, if wanted, and one of the stage it is in: the inbox, the
-//       wheel, the operation in the scheduler's queues, or its run. The last one to be dropped frees it.
+//   T1  A timer has one reference held by the caller, if wanted, and one held by the stage it is in: the
+//       inbox, the wheel, the operation in the scheduler's queues, or its run. Dropping the last reference
+//       frees the timer.
 //   T2  Compare-exchanges of state decide which thread calls the operation, and with what. The timers' thread
 //       moves PENDING to FIRED or QUEUED; the run moves QUEUED to RUNNING, and back to PENDING. Any thread
 //       may move PENDING or QUEUED to CANCELLED, and then calls the operation with CSCHED_CANCEL; or RUNNING
 //       to STOPPING, and then the run makes that call at its end. So CSCHED_CANCEL is delivered once, never
-//       concurrently with a run, and a timer that does not repeat is called with one of the two.
+//       concurrently with a run, and a timer that does not repeat is called once, with CSCHED_RUN or
+//       CSCHED_CANCEL.
 //   T3  No timer is missed. A setter pushes, then reads `wake_at`, until which the thread sleeps, and signals
 //       if that is too late. The thread writes `wake_at`, then checks the inbox. While the thread is awake,
 //       `wake_at` is 0, and no setter signals. Every setter that finds `wake_at` too late signals by itself:

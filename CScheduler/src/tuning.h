@@ -69,7 +69,7 @@
 #endif
 
 /// The most operations of high priority in a row, while others wait (N4): few enough that the background,
-/// which gets every other fair turn, gets it within CSCHED_FAIR_MOST.
+/// which gets every other fair turn, gets one within CSCHED_FAIR_MOST operations.
 #ifndef CSCHED_HIGH_MOST
 #define CSCHED_HIGH_MOST (CSCHED_FAIR_MOST / 2 - 1)
 #endif
@@ -114,7 +114,7 @@
 #define CSCHED_LOOKS 4
 #endif
 /// Likewise, for a join whose second branch was taken: two workers that share a tree often wait for each
-/// other, and mostly not for long. With 4 looks W9 took 1.2 times as long on two CPUs.
+/// other, usually not for long. With 4 looks W9 took 1.2 times as long on two CPUs.
 #ifndef CSCHED_JOIN_LOOKS
 #define CSCHED_JOIN_LOOKS 64
 #endif

@@ -12,12 +12,12 @@
 //       among the awake ones pass to the new worker: when the blocked worker continues, it knows that it has
 //       no seat, and no longer uses its deque (submit.c, U5). A worker found blocked without an announcement
 //       does not know. It stays counted as awake, and the sentry looks after its deque meanwhile.
-//   Z3  A worker is considered blocked, probably rightly, if it has executed nothing between two looks of the
-//       watch, and either has announced that it blocks, or sleeps in the kernel and has slept for most of the
-//       time since the previous look. (A long body that waits for a page at the moment of the look is not
-//       blocked. A task that created a million others used to be replaced in every second run; when the spare
-//       thread ended, the allocator returned its memory, and all of it had to be faulted in again.) A mistake
-//       costs one running thread too many until the end of that body.
+//   Z3  A worker is considered blocked, usually correctly, if it has executed nothing between two looks of
+//       the watch, and either has announced that it blocks, or sleeps in the kernel and has slept for most of
+//       the time since the previous look. (A long body that waits for a page at the moment of the look is not
+//       blocked. The worker of a task that created a million others used to be replaced in every second run;
+//       when the spare thread ended, the allocator returned its memory, and all of it had to be faulted in
+//       again.) A mistake costs one running thread too many until the end of that body.
 //   Z4  Seats are given and taken under `lifecycle`, by the watch and by resizes only. The exception is a
 //       worker that leaves for good: it returns its own seat, as the last step before its thread ends.
 //   Z5  The reserve consists of the workers whose `recall` is IN_RESERVE. They rest in the sense of X6. The
@@ -31,7 +31,8 @@
 // Orderings:
 //   P28  found: sleepers, then state <-> disarm: state, then sleepers and searching; all seq_cst.
 //   P29  announce: seat, and, if operations are left, the fence of P31 <-> the new worker: its bit, then the
-//        depth. Publishes what the blocked body has pushed. The end of an announcement: seat (acquire).
+//        depth. Publishes what the blocked body has pushed. The end of an announcement reads the seat with
+//        acquire.
 //   P31  a push by a worker that is away: bottom, a fence, then searching and sleepers <-> a worker that
 //        falls asleep: its bit, then the depth and the owner's seat; all seq_cst. As W1: no other worker
 //        looks after such a deque.
@@ -161,7 +162,7 @@ static csched_worker *find_spare(csched_scheduler *scheduler)
 
 static void dismiss_reserve(csched_scheduler *scheduler)
 {
-    scheduler->watch.replaced_at_ns = csched_now_ns(); // the next ones: an interval later
+    scheduler->watch.replaced_at_ns = csched_now_ns(); // the next dismissal: an interval later
     pthread_mutex_lock(&scheduler->lifecycle);
     csched_worker *spare;
     while ((spare = find_in_reserve(csched_load(&scheduler->crew, relaxed))) != NULL) {
@@ -327,7 +328,7 @@ static void watch_until_calm(csched_scheduler *scheduler)
             dismiss_reserve(scheduler);
         }
         calm = attended && !owes ? calm + 1 : 0;
-        // In a crowd the watch is armed for each operation that comes alone, and need not stay for that.
+        // In a crowd each lone operation arms the watch, which need not stay awake for that.
         uint64_t rest;
         bool is_over = crowded && calm != 0 && csched_idle_is_quiet(&scheduler->idle, &rest);
         if (is_over || calm >= CSCHED_CALM_LOOKS) {

@@ -16,7 +16,7 @@ typedef struct {
     csched_atomic(uint64_t) replaced;                     // workers whose seats were given away
     csched_atomic(uint64_t) exhausted;                    // times that the limit prevented a replacement
     uint64_t hired;                                       // under `lifecycle`
-    bool is_exhausted;                                    // likewise: when it last wanted a spare worker
+    bool is_exhausted;                                    // likewise: no spare was left the last time
     uint64_t replaced_at_ns;                              // the watch's own: when the reserve was last needed
     pthread_t thread;
 } csched_watch;

@@ -6,8 +6,8 @@
 //   H1  At every level, each occupied slot lies after the digit of `now`, and its entries agree with `now` in
 //       all higher digits. So the first occupied slot of the lowest level that has one comes first.
 //   H2  `now` moves at most to the beginning of that slot, so H1 stays true. The entries of the slot then
-//       differ from `now` at a lower level, or not at all: they are moved, at most once for each level, or
-//       due.
+//       differ from `now` at a lower level, or not at all: they are moved down, at most once for each level,
+//       or are due.
 //
 // Source: Varghese, Lauck: Hashed and Hierarchical Timing Wheels (SOSP 1987), scheme 7.
 

@@ -15,7 +15,7 @@ typedef struct csched_wheel_entry {
     uint64_t tick;
 } csched_wheel_entry;
 
-/// The last tick there is.
+/// The last possible tick.
 #define CSCHED_TICK_LAST (UINT64_MAX >> CSCHED_TICK_SHIFT)
 
 #define CSCHED_WHEEL_SLOTS (1u << CSCHED_WHEEL_BITS)

@@ -6,9 +6,9 @@
 //   X2  Leaves are paid in instalments: a worker that runs operations of one counter in a row accumulates
 //       their leaves as a debt. Enters for what its bodies submit to the same counter are offset against the
 //       debt. When the debt is 0, the worker enters many in advance; the unused ones are its debt. The debt
-//       is paid before the worker runs an operation of another counter, searches, or waits, and then names no
-//       counter. While the worker runs an operation of that counter, the counter could not reach zero anyway,
-//       so a debt never delays a completion.
+//       is paid before the worker runs an operation of another counter, searches, or waits; after that it
+//       belongs to no counter. While the worker runs an operation of that counter, the counter could not
+//       reach zero anyway, so a debt never delays a completion.
 //   X3  running goes from 0 to 1 before control is read for the first body, and stays 1 until no body
 //       follows. suspend changes control, then its caller reads running. So after suspend has returned, a
 //       worker whose running is 0 starts nothing. (P19)
@@ -30,28 +30,28 @@
 //       that the same rest still holds: no worker has stirred meanwhile. So all inboxes were closed and
 //       empty, every deque is empty, and no body runs that could submit. Checking the inboxes before the rest
 //       would not be enough: a worker on its way into the reserve hands off its operations, and rests at once
-//       (P59). If an inbox is not empty after all, the append has woken a worker, which will be the last one
-//       later. The same holds for a worker that took the last operation in between, since it does not rest
-//       (P8). A worker that falls asleep under a suspension, with operations it put back, does not rest
-//       either: the end of the suspension wakes it. The other workers are woken to exit; before that, each
-//       runs what its observer submits.
+//       (P59). If an inbox is not empty after all, the append has woken a worker, which will later be the
+//       last one to fall asleep. The same holds for a worker that took the last operation in between, since
+//       it does not rest (P8). A worker that falls asleep under a suspension, with operations it put back,
+//       does not rest either: the end of the suspension wakes it. The other workers are woken to exit; before
+//       that, each runs what its observer submits.
 //   X7  A waiting body runs on its stack only what belongs to its wait: operations of the counter, or
 //       branches of the branch that was taken. The wait could not end without these, so if one of them needs
-//       a lock that the body holds, it needs it in every order. When none of them is in reach, the thread
-//       announces that it blocks, and sleeps (Z2).
+//       a lock that the body holds, it needs that lock in every order. When none of them is in reach, the
+//       thread announces that it blocks, and sleeps (Z2).
 //   X8  A composite body (the steps of a cascade, or the children of a range) continues with its next part
-//       directly, as long as its worker would take that part next anyway: until the next fair turn (X4), not
-//       suspended (X3), still seated, nothing of high priority waiting, and no waiting body below it on the
-//       stack. The part it holds in hand while user code runs counts as a lone operation in its deque (W5):
-//       the sentry takes it from a worker that does not come back for it, and the worker itself pushes it
-//       before it waits.
+//       directly, as long as its worker would take that part next anyway: until the next fair turn (X4), and
+//       only if it is not suspended (X3), is still seated, nothing of high priority waits, and no waiting
+//       body is below it on the stack. The part it holds in hand while user code runs counts as a lone
+//       operation in its deque (W5): the sentry takes it from a worker that does not come back for it, and
+//       the worker itself pushes it before it waits.
 //
 // Orderings:
 //   P59  hand over: the append, then busy (leave) -> end: busy, then the inboxes. All seq_cst.
 //   P19  show_running: running, a fence, then control <-> suspend: control, then running (statistics), both
-//        seq_cst. One fence is enough for a whole row of bodies: either it comes before the suspension, and
-//        running is seen, or control is. Back to 0 with release: a thread that reads the 0 sees the bodies'
-//        writes.
+//        seq_cst. One fence is enough for a whole row of bodies: either the fence comes before the
+//        suspension, and the caller of suspend sees running, or the worker sees control. Back to 0 with
+//        release: a thread that reads the 0 sees the bodies' writes.
 
 #include "worker.h"
 
@@ -214,7 +214,7 @@ static bool push_ranked(csched_worker *worker, const csched_operation *operation
     return true;
 }
 
-// Of the default priority.
+// Pushes operations of the default priority.
 static csched_always_inline bool push_in_turn(csched_worker *worker, const csched_operation *operations,
                                               size_t number)
 {
@@ -316,7 +316,7 @@ static bool send_away(csched_worker *worker, csched_operation *above, size_t *nu
     if (going == 0 || csched_submit_again(worker->scheduler, away, going, priority) != CSCHED_OK) {
         return false;
     }
-    count(&worker->submitted, -(uint64_t)going); // they were counted when they came
+    count(&worker->submitted, -(uint64_t)going); // they were counted when they were submitted
     for (size_t index = 0; index < *number; index++) {
         if (is_fork(&above[index])) {
             above[staying++] = above[index];
@@ -371,7 +371,8 @@ static bool is_second(const void *fork, const csched_operation *operation)
 bool csched_worker_take_back(csched_worker *worker, const void *fork)
 {
     csched_operation second;
-    // N5. The fork is mostly the newest. So the priority is not kept for the other case, but read again.
+    // N5. The fork is usually the newest operation. So the priority is not kept for the other case, but read
+    // again.
     if (!csched_deque_pop(&worker->deque[worker->priority], &second) ||
         (csched_unlikely(!is_second(fork, &second)) &&
          !dig_below(worker, worker->priority, is_second, fork, &second))) {
@@ -409,7 +410,7 @@ static csched_always_inline void call(const csched_operation *operation)
     }
 }
 
-// Runs an operation, or puts it back when notifications have to run first: they may wait for it.
+// Runs an operation, or puts it back when notifications have to run first: these may wait for that operation.
 static void run(csched_worker *worker, const csched_operation *operation, uint32_t control)
 {
     if (worker->debt_counter != operation->counter || worker->debt >= CSCHED_DEBT_MOST) {
@@ -639,7 +640,7 @@ static void make_next_fair(csched_worker *worker)
     worker->until_fair = 1;
 }
 
-// N4. The row ends when a look finds none.
+// N4. The row ends when a look finds no operation.
 static bool take_high(csched_worker *worker, csched_operation *operation)
 {
     if (worker->high_row == CSCHED_HIGH_MOST) {
@@ -1083,7 +1084,7 @@ static bool hand_over_of(csched_worker *worker, csched_priority priority)
                          "out of memory for operations already accepted");
             return false;
         }
-        count(&worker->submitted, -(uint64_t)number); // they were counted when they came
+        count(&worker->submitted, -(uint64_t)number); // they were counted when they were submitted
     }
     return true;
 }
@@ -1264,8 +1265,7 @@ csched_status csched_worker_start(csched_worker *worker)
 {
     bool seated = csched_is_seated(csched_load(&worker->seat, relaxed));
     if (seated) {
-        csched_idle_join(
-            &worker->scheduler->idle); // before the thread: the crew it belongs to counts it awake
+        csched_idle_join(&worker->scheduler->idle); // before the thread starts: its crew counts it as awake
     }
     if (csched_create_thread(&worker->thread, thread_main, worker) != CSCHED_OK) {
         if (seated) {
@@ -1320,7 +1320,8 @@ static bool take_belonging_of(csched_worker *worker, csched_priority priority, c
     return taken;
 }
 
-// A taken operation runs with its own priority. The waiting body's operations mostly have the body's.
+// A taken operation runs with its own priority. The waiting body's operations usually have the body's
+// priority.
 static bool take_belonging(csched_worker *worker, csched_priority first, const csched_wait *wait,
                            csched_operation *operation)
 {
@@ -1343,7 +1344,7 @@ typedef struct {
     csched_operation first;
 } nest;
 
-// X7. Runs on top of other frames of this thread, whose debt is paid, as if the stack were empty.
+// X7. Runs on top of other frames of this thread as if the stack were empty; the worker's debt is paid.
 static void run_nest(void *context)
 {
     const nest *here = context;
@@ -1407,7 +1408,8 @@ bool csched_worker_run_nested(csched_worker *worker, const csched_wait *wait)
 
 void csched_worker_settle(csched_worker *worker) { pay(worker); }
 
-// Whether it leaves operations it would have come back for. Background ones have woken other workers (N6).
+// Whether the worker leaves operations that it would have come back for. Background ones have woken other
+// workers (N6).
 static bool leaves_any(const csched_worker *worker)
 {
     bool any = false;

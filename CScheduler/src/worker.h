@@ -88,7 +88,7 @@ static inline bool csched_is_seated(uint32_t seat)
     return seat >> CSCHED_SEAT_SHIFT != UINT32_MAX >> CSCHED_SEAT_SHIFT;
 }
 
-/// OUT: it never was in reserve.
+/// OUT: the worker was never in reserve.
 typedef enum { CSCHED_OUT, CSCHED_IN_RESERVE, CSCHED_SEATED, CSCHED_DISMISSED } csched_recall;
 
 /// The workers of a scheduler: a snapshot that readers load and resize replaces.

@@ -10,7 +10,7 @@ void ring_hands_over(void); // ring.cpp
 
 static stack shared;
 static int payload[NODES];         // plain: used after a pop
-static _Atomic(int) popped[NODES]; // how often
+static _Atomic(int) popped[NODES]; // how often each was popped
 
 static void pop_one(void)
 {

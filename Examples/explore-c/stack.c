@@ -33,8 +33,8 @@ bool stack_pop(stack *stack, uint16_t *node)
         if (seen.top == NONE) {
             return false;
         }
-        // Without a tag it fails here: others may pop this node, and push it again on top of another
-        // one.
+        // Without a tag it fails here: other threads may pop this node, and push it again on top of
+        // another node.
         uint16_t next = atomic_load_explicit(&stack->next[seen.top], memory_order_relaxed);
         popped = (head){.top = next, .tag = (uint16_t)(seen.tag + STEP)};
     } while (!atomic_compare_exchange_weak_explicit(&stack->head, &seen, popped, memory_order_acquire,

@@ -21,7 +21,7 @@ typedef struct {
 
 void stack_init(stack *stack);
 void stack_push(stack *stack, uint16_t node);
-/// False: the stack was empty.
+/// Returns false if the stack was empty.
 bool stack_pop(stack *stack, uint16_t *node);
 
 #endif

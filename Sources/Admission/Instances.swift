@@ -1,4 +1,5 @@
-// Instances.swift - what is counted of this module in debug builds, for its tests; see CompositeOperationsBasics.
+// Instances.swift - the objects of this module that debug builds count, for its tests; see
+// CompositeOperationsBasics.
 
 internal import CompositeOperationsBasics
 

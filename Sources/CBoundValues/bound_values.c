@@ -1,7 +1,7 @@
 // bound_values.c - the experiment that finds out where the Swift runtime keeps task-local values.
 //
 // The experiment reads memory that belongs to the running task or to the calling thread, and follows a word
-// only if it was 0 without a value, and became an address with the first one.
+// only if it was 0 while no value was bound, and became an address when the first one was bound.
 
 #include "CBoundValues.h"
 

@@ -101,7 +101,7 @@ uint64_t explorer_modify(const explorer_site *site, void *object, size_t size, e
     uint64_t before = explorer_word_at(object, size);
     uint64_t after = changed(before, change, operand);
     explorer_memory_modify(explorer_engine.self, object, size, after, order);
-    if (after == before) { // as a spinlock by an exchange does
+    if (after == before) { // as when a spinlock polls by an exchange
         explorer_note_look(site, object, before);
     } else {
         explorer_forget_looks();

@@ -3,9 +3,9 @@
 // AddressSanitizer has to know the bounds of the stack in use, and keeps frames on a fake stack.
 //
 // ThreadSanitizer counts calls and returns. So the code that announces a switch has to be inlined, or its own
-// return would be counted on the other fibre. A fibre that is restarted before its calls have returned keeps
-// them, so after some restarts it has to be replaced by a new one (a new one each time would take most of the
-// time of a search).
+// return would be counted on the other fibre. For a fibre that is restarted before its calls have returned,
+// ThreadSanitizer keeps counting them. So after some restarts the fibre has to be replaced by a new one (a
+// new one at each restart would take most of the time of a search).
 
 #ifndef EXPLORER_ANNOUNCE_H
 #define EXPLORER_ANNOUNCE_H

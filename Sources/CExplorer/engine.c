@@ -1,4 +1,4 @@
-// engine.c - one execution: explorer_fibres take turns, one step at a time, as the chooser decides.
+// engine.c - one execution: fibres take turns, one step at a time, as the chooser decides.
 //
 //   E1  Before every step the chooser decides which thread runs. So any steps of other threads may lie
 //       between two steps of a thread, and nothing else.
@@ -7,8 +7,8 @@
 //       there is a cycle.
 //   E3  The program's memory is that of heap.c, its thread-local variables are switched with the fibre, and
 //       its clock is virtual: the same choices give the same execution, to the last address.
-//   E4  A thread that keeps reading an unchanged value lets other threads run first, as if it yielded: at its
-//       fifth look at the same value, in the same place, since any thread changed something.
+//   E4  A thread that keeps reading an unchanged value lets other threads run first, as if it yielded: at the
+//       fifth read of the same value, in the same place, since a thread last changed something.
 
 #include "execution.h"
 
@@ -20,8 +20,8 @@
 #include "memory.h"
 #include "plain.h"
 
-// When a thread is stopped forever, others may poll forever, each time their timeouts expire: after this many
-// polls they will see nothing new.
+// When a thread is stopped forever, other threads may poll forever, whenever their timeouts expire: after
+// this many polls they will see nothing new.
 enum { ALARMS_MOST = 12 };
 // E4
 enum { SAME_LOOKS_MOST = 5 };
@@ -110,7 +110,7 @@ static void change_to(int next)
     if (thrown != NULL) {
         *thrown = to->exceptions;
     }
-    forget_looks_of(to); // others may have changed what it waits for
+    forget_looks_of(to); // other threads may have changed what this one waits for
     fibre *from =
         explorer_engine.self >= 0 ? &explorer_fibres[explorer_engine.self] : &explorer_engine.outside;
     memcpy(start_of_locals, to->locals, size_of_locals());
@@ -135,7 +135,7 @@ static kind kind_of(const thread *each)
     return may_time_out(each) ? TIME_MAY_PASS : STAYS;
 }
 
-// The threads in turn after the running one, itself last.
+// The threads that may run next, in turn after the running one, which comes last.
 static int candidates(uint8_t *numbers)
 {
     uint8_t of_kind[STAYS + 1][EXPLORER_THREADS];
@@ -311,7 +311,7 @@ int explorer_wake(const void *address, int count)
             waiters[waiting++] = each;
         }
     }
-    int first = count < waiting ? choose_waiter(waiting) : 0; // not all: which ones is unspecified
+    int first = count < waiting ? choose_waiter(waiting) : 0; // else which ones wake is unspecified
     for (; woken < waiting && woken < count; woken++) {
         waiters[(first + woken) % waiting]->state = READY;
     }

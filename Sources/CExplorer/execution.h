@@ -37,13 +37,13 @@ typedef struct {
     const explorer_site *site;
     uint64_t deadline_ns; // UINT64_MAX: waits forever
     bool timed_out;
-    bool yields; // lets others go first
+    bool yields; // lets other threads run first
     bool settles;
     bool spins;       // E4
     uint32_t yielded; // since another thread ran
     bool daemon;
     bool ignores_plain;
-    uint32_t steps; // not calm
+    uint32_t steps; // except calm ones
     look looks[LOOKS_MOST];
     exceptions exceptions;
     unsigned char locals[TLS_MOST];
@@ -62,7 +62,7 @@ typedef struct {
     bool calm;
     bool timeless;
     bool out_of_memory;
-    uint32_t until_refused; // allocations, that one included; 0: none is
+    uint32_t until_refused; // allocations, the refused one included; 0: none is refused
     uint32_t alarms;        // how often only time could let a thread continue
     uint64_t now_ns;
     uint64_t progress;

@@ -13,9 +13,9 @@ void *explorer_heap_allocate(size_t size, size_t alignment);
 bool explorer_heap_free(void *memory);
 /// Whether `size` bytes may be used: they lie in a live block, or outside the heap.
 bool explorer_heap_is_live(const void *address, size_t size);
-/// Whether the address is one of the heap's.
+/// Whether the address lies in the heap.
 bool explorer_heap_has(const void *address);
-/// The bytes of a live block; 0: it is none.
+/// The size of a live block in bytes; 0: there is no live block at this address.
 size_t explorer_heap_size(const void *memory);
 /// Notes that the thread used the address at this time of its clock.
 void explorer_heap_touch(const void *address, int thread, uint32_t now);

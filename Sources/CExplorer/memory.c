@@ -22,11 +22,11 @@ enum { HISTORY = 16, LOCATIONS = 1 << 13 };
 
 typedef struct {
     uint64_t value;
-    vector_clock released; // M2: what an acquire of it learns
+    vector_clock released; // M2: what an acquire load of this store learns
     vector_clock released_view;
     int thread; // -1: the setup
     uint32_t at;
-    uint32_t sc; // M4: its place, or 0
+    uint32_t sc; // M4: its place in that order, or 0
 } store;
 
 typedef struct {
@@ -176,7 +176,7 @@ int explorer_memory_visible(int thread, const void *object, size_t size, explore
     const knowledge *mine = &threads[thread];
     vector_clock view = mine->view;
     if (order == explorer_seq_cst) {
-        clock_join(&view, &sc_view); // M4: for this load, and none after it
+        clock_join(&view, &sc_view); // M4: for this load only
     }
     if (is_strong) {
         return 1;

@@ -15,7 +15,7 @@ void explorer_memory_join(int thread, int ended);
 
 /// The bytes of an object, in a word.
 uint64_t explorer_word_at(const void *object, size_t size);
-/// How many stores a load may see: the newest, the one before, ...
+/// How many stores a load may see: the newest, its predecessor, ...
 int explorer_memory_visible(int thread, const void *object, size_t size, explorer_order order);
 /// The value `back` stores before the newest.
 uint64_t explorer_memory_peek(const void *object, size_t size, int back);
@@ -25,9 +25,9 @@ void explorer_memory_store(int thread, void *object, size_t size, uint64_t value
 /// Sees the newest value, and replaces it in the same step. Returns the previous value.
 uint64_t explorer_memory_modify(int thread, void *object, size_t size, uint64_t value, explorer_order order);
 void explorer_memory_fence(int thread, explorer_order order);
-/// A fence of every thread, between two of this one.
+/// A fence of every thread, between two fences of this one.
 void explorer_memory_fence_all(int thread);
-/// A new object in place of what was there. -1: before all threads.
+/// A new object in place of what was there. `thread` -1: before all threads.
 void explorer_memory_init(int thread, void *object, size_t size, uint64_t value);
 
 /// A step of the thread.

@@ -3,8 +3,8 @@
 //
 //   R1  A plain access is not a step, and has no time of its own: it lies after the thread's last step and
 //       before its next one. Earlier releases of the thread do not publish it; its next release does.
-//   R2  For each byte the last write is kept, and each thread's last read. A write that is not kept happens
-//       before the one that is, or there was a race; so a thread that knows of the last write knows of all.
+//   R2  For each byte the last write is kept, and each thread's last read. Each earlier write happens before
+//       the kept one, or there was a race; so a thread that knows of the last write knows of all.
 //
 // Source: Flanagan, Freund: FastTrack: Efficient and Precise Dynamic Race Detection (2009).
 
@@ -18,7 +18,7 @@
 enum { GRANULE = 8, RECORDS = 1 << 14 };
 enum { NONE = -1, MANY = -2 };
 
-// Of eight bytes.
+// The accesses to eight bytes.
 typedef struct {
     uintptr_t granule;
     uint32_t execution;

@@ -14,7 +14,7 @@ static inline uint32_t plain_time(int thread, const vector_clock *known) { retur
 /// NULL, or what is wrong with an access to `size` bytes.
 const char *explorer_plain_access(int thread, const vector_clock *known, const void *object, size_t size,
                                   bool writes);
-/// NULL, or what is wrong with a step of a thread that finds such an object there.
+/// NULL, or what is wrong with a step of a thread on an object of `size` bytes.
 const char *explorer_plain_is_known(int thread, const vector_clock *known, const void *object, size_t size);
 
 #endif

@@ -1,5 +1,6 @@
-// pthreads.c - POSIX threads on top of the explorer. A mutex is a word that is zero when it is free, a
-// condition variable one that counts its wake-ups: each lies in the first bytes of the system's own type.
+// pthreads.c - POSIX threads on top of the explorer. A mutex is a word that is zero when it is free; a
+// condition variable is a word that counts its wake-ups. Each lies in the first bytes of the system's own
+// type.
 
 #include "explorer/pthread.h"
 

@@ -5,8 +5,8 @@
 //       out.
 //   F2  The exhaustive search is depth first over the decisions, in the order in which they occur. A decision
 //       whose departures the bounds forbid does not count as one.
-//   F3  PCT: every thread has a random priority, the highest one runs; at random steps the running one drops
-//       below all others, as does one that yields.
+//   F3  PCT: every thread has a random priority, and the thread with the highest one runs. At random steps
+//       the running thread drops below all others, as does a thread that yields.
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static struct {
     int32_t lowest;
     uint32_t change_at[CHANGES_MOST];
     uint32_t turns;      // decisions of kind t in this execution
-    uint32_t turns_most; // in any so far
+    uint32_t turns_most; // the most in any execution so far
 } search;
 
 static void take(char kind, uint32_t step, uint8_t value)

@@ -5,8 +5,8 @@
 #include "memory.h"
 
 enum { TIME_OF_A_LOOK_NS = 1000 };
-// A thread that yields may continue all the same, so that being faster than others takes no departure; but
-// not forever.
+// A thread that yields may still continue at once, so that outrunning other threads takes no departure; but
+// only this many times in a row.
 enum { YIELDS_MOST = 3 };
 
 bool explorer_futex_wait(const explorer_site *site, const void *word, uint32_t value, uint64_t timeout_ns)

@@ -1,10 +1,10 @@
 // inspection.c - see CInspection.h.
 //
 // Invariants:
-//   I1  the signal handler only posts a semaphore, which POSIX allows. So whatever locks the interrupted
-//       thread holds, the rest is done by a thread that holds none.
+//   I1  the signal handler only posts a semaphore, which POSIX allows. The rest is done by a thread that
+//       holds no locks, whatever locks the interrupted thread holds.
 //   I2  that thread blocks all other signals, which belong to the program, and accepts this one: threads of
-//       libdispatch block it, and if all other threads did, it would never arrive.
+//       libdispatch block it, and if all other threads did so, too, the signal would never arrive.
 
 #include "CInspection.h"
 

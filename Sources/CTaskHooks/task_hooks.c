@@ -81,7 +81,7 @@ void task_hooks_enqueue_global(void *job)
     taker = outer;
 }
 
-// swift/ABI/Task.h, Job: an object's two words, two for executors, the flags, whose first byte is the kind,
+// swift/ABI/Task.h, Job: an object's two words, two for executors, the flags (the first byte is the kind),
 // the number, two reserved words, and the function that is called.
 enum { OFFSET_OF_KIND = 32, KIND_OF_NULLARY_CONTINUATION = 195, OFFSET_OF_FUNCTION = 56 };
 

@@ -25,7 +25,7 @@ enum { FRAMES_MOST = 64, OWN_FRAMES = 2 }; // the handler's, and the kernel's th
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(uint64_t) request; // its number times STATES, plus its state
-static _Atomic(int32_t) asked;    // the thread
+static _Atomic(int32_t) asked;    // the thread whose stack is requested
 static void *frames[FRAMES_MOST]; // owned by the handler from ANSWERING to the post
 static int depth;
 static sem_t answered;
@@ -84,7 +84,7 @@ static bool wait_for_answer(uint64_t number, int limit_ms)
             return false;
         }
         if (errno == ETIMEDOUT) {
-            end = time_in(limit_ms); // it is being answered
+            end = time_in(limit_ms); // the answer has begun, and will come
         }
     }
     return true;

@@ -16,10 +16,10 @@ extension CommandJournal {
     /// - Returns: its output, after it is durable.
     /// - Throws: the error of the command, after it is durable; ``JournalError/recorded(key:_:text:)``,
     ///   ``JournalError/keyConflict(_:)``, ``JournalError/keyInDoubt(_:)`` and ``JournalError/undecodable(type:sequence:_:)``, if
-    ///   its key is known, and ``JournalError/corrupt(path:sequence:reason:)``, if its records were damaged meanwhile;
-    ///   ``JournalError/unknownType(_:sequence:)``; an `EncodingError` or ``JournalError/tooLarge(size:limit:)``, when the command
-    ///   cannot be encoded, and has not begun, or when its result cannot be encoded, and the command was undone;
-    ///   ``JournalError/storage(_:)`` and ``JournalError/fileReplaced(path:)``, when the outcome is unknown;
+    ///   its key is known, and ``JournalError/corrupt(path:sequence:reason:)``, if its records have been damaged since the journal
+    ///   was opened; ``JournalError/unknownType(_:sequence:)``; an `EncodingError` or ``JournalError/tooLarge(size:limit:)``, when
+    ///   the command cannot be encoded, in which case it has not begun, or when its result cannot be encoded, in which case the
+    ///   command was undone; ``JournalError/storage(_:)`` and ``JournalError/fileReplaced(path:)``, when the outcome is unknown;
     ///   ``JournalError/reentrant``, ``JournalError/needsRecovery``, ``JournalError/busy``, ``JournalError/closed`` and
     ///   ``JournalError/unusableKey(_:)``; a `CancellationError`, when the call is cancelled before the command has begun.
     public func execute<C: JournaledCommand>(
@@ -174,7 +174,7 @@ extension CommandJournal {
 
     /// Runs a transaction of members of `run`, and ends the run.
     ///
-    /// - Parameter leavesIrreversible: whether something irreversible was acknowledged before.
+    /// - Parameter leavesIrreversible: whether an irreversible command of the run was recorded as undone before.
     func finish<Output: Sendable>(
         _ run: JournaledRun, of transaction: TransactionCommand<Output>, _ context: CommandContext,
         leavesIrreversible: Bool = false
@@ -204,7 +204,7 @@ extension CommandJournal {
                 do { try await transaction.undo() } catch { result = .failure(error) }
             }
         }
-        // A run whose records could not be written is as after a crash: no outcome is recorded.
+        // A run whose records could not be written is left as after a crash: no outcome is recorded.
         if let failure = writer.failure { throw failure }
         var outcome = JournalOutcome(of: run.run, result)
         if outcome == .rolledBack, leavesIrreversible { outcome = .rolledBackExceptIrreversible }
@@ -223,7 +223,7 @@ extension CommandJournal {
 
     private func find(_ key: String) async throws -> Recorded? {
         try await writer.read { [otherKeys] store in
-            // A file of an earlier version may hold the key in other bytes.
+            // A file of an earlier version may hold the key in non-canonical form.
             let other = otherKeys[key]
             guard let place = try store.place(ofKey: key) ?? other.flatMap({ try store.place(ofKey: $0) })
             else { return nil }

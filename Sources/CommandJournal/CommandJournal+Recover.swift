@@ -1,10 +1,10 @@
-// CommandJournal+Recover.swift - ends the runs that an earlier process left.
+// CommandJournal+Recover.swift - ends the runs that an earlier process left unfinished.
 
 public import Commands
 internal import Foundation
 
 extension CommandJournal {
-    /// How recovery treats an unfinished all-or-nothing run of which nothing had failed.
+    /// How recovery treats an unfinished all-or-nothing run in which nothing has failed.
     public enum Unfinished: Hashable, Sendable {
         /// The run is undone.
         case compensate
@@ -37,7 +37,7 @@ extension CommandJournal {
         public func hash(into hasher: inout Hasher) { hasher.combine(sequence) }
     }
 
-    /// The fate of a command in doubt.
+    /// The decision about a command in doubt.
     public enum DoubtAnswer: Hashable, Sendable {
         /// Not known: its run stays as it is.
         case leave
@@ -55,7 +55,8 @@ extension CommandJournal {
         case stop
         /// The run stays as it is, for a later recovery that can read it. All other runs are recovered, and commands can be executed.
         case park
-        /// The run is ended, ``JournalOutcome/incomplete`` if anything of it may be left; nothing is done or undone. Its keys stay known.
+        /// The run is ended, ``JournalOutcome/incomplete`` if any of its effects may be left; nothing is done or undone. Its keys stay
+        /// known.
         case abandon
     }
 
@@ -88,8 +89,8 @@ extension CommandJournal {
         public internal(set) var parked: [Parked] = []
     }
 
-    /// Ends the runs of earlier processes, one after another: a single command is done; an all-or-nothing run is undone or continued.
-    /// Call it once, before anything is executed, and again when something was left in doubt.
+    /// Ends the runs of earlier processes, one after another: a single command is completed; an all-or-nothing run is undone or
+    /// continued. Call it once, before anything is executed, and again when something was left in doubt.
     ///
     /// Unfinished commands are begun again if they have a key, or change nothing. When one throws, the call before the crash may still
     /// have had its effect: the command stays in doubt, unless the error is ``NotDone``. A recovery may be killed and called again at any
@@ -103,10 +104,10 @@ extension CommandJournal {
     ///   - deciding: called for each command in doubt that has no key, in order, and then for each that threw when it was begun again. A
     ///     run continues when nothing in it is left in doubt.
     /// - Throws: ``JournalError/busy``, ``JournalError/closed``, ``JournalError/fileReplaced(path:)`` and ``JournalError/storage(_:)``;
-    ///   and, with `Undecodable.stop`, ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``
-    ///   for a command: nothing was done. ``JournalError/recoveryStopped(_:_:)``, with the report so far, when the recovery has begun,
-    ///   and the journal cannot be written, an output or a proof cannot be decoded, or the recovery is cancelled between runs. The error
-    ///   of a command does not end the recovery; the report contains it.
+    ///   and, with `Undecodable.stop`, ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)`` for a
+    ///   command that cannot be read: nothing was done then. ``JournalError/recoveryStopped(_:_:)``, with the report so far, when the
+    ///   recovery has begun and the journal cannot be written, an output or a proof cannot be decoded, or the recovery is cancelled
+    ///   between runs. The error of a command does not end the recovery; the report contains it.
     public func recover(
         _ unfinished: Unfinished = .compensate,
         compensation: TransactionOptions.Compensation = .continueOnFailure,
@@ -163,7 +164,7 @@ extension CommandJournal {
         let errors = Dictionary(uniqueKeysWithValues: failures.map { ($0.member, $0.error) })
         let unsettled = doubts(journaled.run, errors).filter { $0.error != nil }
         guard try await decide(unsettled, leaving: [.leave, .again], journaled, deciding).isEmpty else {
-            // Includes commands that threw nothing, and whose results cannot be encoded.
+            // Includes commands that threw nothing but whose results cannot be encoded.
             report.inDoubt += doubts(journaled.run, errors)
             return
         }
@@ -190,7 +191,7 @@ extension CommandJournal {
         return RecoveryReport.Run(number: run.number, outcome: outcome, error: error)
     }
 
-    /// Calls `body` in a task that is never cancelled: a recovery must not leave a run in the middle.
+    /// Calls `body` in a task that is never cancelled: a recovery must not leave a run half-way.
     private func uncancelled<Value: Sendable>(
         _ run: JournaledRun, _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -208,7 +209,7 @@ extension CommandJournal {
         }
     }
 
-    /// Asks about each of the doubts. Records the ones that are over; if any is left, records nothing.
+    /// Calls `deciding` for each doubt. Records the doubts that are over; if any is left, records nothing.
     ///
     /// - Parameter leaving: the answers that leave something in doubt.
     /// - Returns: the doubts that are left.
@@ -237,7 +238,7 @@ extension CommandJournal {
         _ plan: RecoveryPlan, _ run: JournaledRun, _ commands: [any JournaledCommand],
         _ failure: (any Error)?, _ compensation: TransactionOptions.Compensation
     ) async throws -> RecoveryReport.Run? {
-        // A command that was in doubt may have failed; or all may be done now.
+        // A command that was in doubt may have failed; or all members may be done now.
         let plan = plan == .forward ? RecoveryPlan(run.run, .resume) : plan
         if case .end(let outcome) = plan {
             try await run.end(outcome, failure)
@@ -261,8 +262,8 @@ extension CommandJournal {
         return RecoveryReport.Run(number: run.number, outcome: .finished, error: nil)
     }
 
-    /// Begins each command again that is in doubt or lacks a proof, one after another. Afterwards it is known whether the command was
-    /// done, and its proof.
+    /// Begins again, one after another, each command that is in doubt or lacks a proof. Afterwards it is known whether the command was
+    /// done, and what its proof is.
     ///
     /// - Returns: the members that threw, in that order, and their errors.
     private func settle(
@@ -293,7 +294,7 @@ extension CommandJournal {
         return try open(commands[index])
     }
 
-    /// - Returns: nil when nothing failed but `TakeBack`, which starts the undoing.
+    /// - Returns: nil when nothing failed but `TakeBack`, which triggers the undoing.
     private func reason(_ error: any Error) -> (any Error)? {
         guard let failure = error as? TransactionFailure, failure.cause is TakeBack.Order else {
             return error
@@ -310,7 +311,7 @@ private struct Staying: UndoableCommand {
     func undo(_ undo: Void, _ context: CommandContext) async throws { throw failure }
 }
 
-/// The last member of a run that is to be undone: it fails.
+/// The last member of a run that is to be undone: its failure triggers the undoing.
 private struct TakeBack: UndoableCommand {
     struct Order: Error {}
 

@@ -1,4 +1,4 @@
-// CommandJournal+Replay.swift - runs again the commands that were done.
+// CommandJournal+Replay.swift - re-runs the commands that were done.
 
 internal import Commands
 internal import Foundation
@@ -12,17 +12,17 @@ extension CommandJournal {
         public internal(set) var skipped: [Int64] = []
     }
 
-    /// Runs the commands again that were done and not undone, in the order in which they were done: for receivers that forget.
-    /// Nothing is recorded.
+    /// Re-runs the commands that were done and not undone, in the order in which they were done, for receivers that keep their
+    /// state only in memory. Nothing is recorded.
     ///
-    /// Irreversible commands are run even if their run was undone, because they were not. Commands in doubt are not run. During a
-    /// replay, nothing else can be executed.
+    /// Irreversible commands are run even if their run was undone, because they themselves were not. Commands in doubt are not
+    /// run. During a replay, nothing else can be executed.
     ///
     /// - Parameter skipsUnknownTypes: whether records of types that the journal was not given are skipped.
     /// - Throws: ``JournalError/unknownType(_:sequence:)`` and ``JournalError/undecodable(type:sequence:_:)``: the commands before
-    ///   it were run; ``JournalError/replay(type:sequence:_:)``, when a command throws; ``JournalError/busy``, while anything
-    ///   runs; ``JournalError/needsRecovery``; ``JournalError/closed`` and ``JournalError/storage(_:)``; a `CancellationError`,
-    ///   between commands.
+    ///   that record were run; ``JournalError/replay(type:sequence:_:)``, when a command throws; ``JournalError/busy``, while
+    ///   anything runs; ``JournalError/needsRecovery``; ``JournalError/closed`` and ``JournalError/storage(_:)``; a
+    ///   `CancellationError`, between commands.
     /// - Complexity: O(records), some hundreds of commands in memory at a time.
     public func replay(skipsUnknownTypes: Bool = false) async throws -> ReplayReport {
         try live.beginReplay()

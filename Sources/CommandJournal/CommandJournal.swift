@@ -5,7 +5,7 @@ internal import Dispatch
 internal import Foundation
 internal import Runs
 
-/// An append-only journal of commands, in an SQLite file: after a crash, commands that have begun are known, and are ended.
+/// An append-only journal of commands, in an SQLite file: after a crash, the commands that had begun are known, and can be ended.
 ///
 /// ```swift
 /// let journal = try await CommandJournal(path: "orders.journal", types: [Deposit.self, Withdraw.self])
@@ -19,8 +19,8 @@ internal import Runs
 /// once if its command has a key and the receiver checks it; see ``JournaledCommand/idempotencyKey``. Without a key nothing is done
 /// twice, but whether it was done once may remain in doubt; such a command is reported.
 ///
-/// Calls may come from any thread. None blocks: files are written on a dispatch queue. Concurrent calls share the writing, which is
-/// most of the cost of each.
+/// Calls may come from any thread. None blocks: files are written on a dispatch queue. Concurrent calls share file writes, which
+/// are most of the cost of each call.
 public final class CommandJournal: Sendable {
     /// The version of the file's tables.
     public static let schemaVersion = 1
@@ -35,7 +35,7 @@ public final class CommandJournal: Sendable {
     let otherKeys: [String: String]
     private let instance = Instance(.journals)
 
-    /// Opens a journal that is kept by `store`, which belongs to it from now on.
+    /// Opens a journal whose records are in `store`, which the journal owns from now on.
     package init(
         _ types: [any JournaledCommand.Type],
         store make: @escaping @Sendable () throws -> any JournalStore
@@ -63,7 +63,7 @@ public final class CommandJournal: Sendable {
                 let records = try store.records(after: last, limit: chunk)
                 for record in records {
                     last = record.sequence
-                    if let corruption { throw corruption }  // and this one comes after it
+                    if let corruption { throw corruption }  // and this record follows the corrupt one
                     do throws(JournalCorruption) { try log.apply(record) } catch { corruption = error }
                     if let anchor, log.last == anchor.sequence, log.checksum != anchor.checksum {
                         let reason =
@@ -73,7 +73,7 @@ public final class CommandJournal: Sendable {
                 }
                 if records.count < chunk { break reading }
             }
-            // A damaged record need not have the next number, nor a greater one.
+            // The number of a damaged record need not be the next one, or even a greater one.
             var dropped: Set<Int64> = []
             if let corruption {
                 if last <= log.last { throw corruption }
@@ -106,7 +106,7 @@ extension CommandJournal {
         ///
         /// - Parameters:
         ///   - path: the path of the file. Two other files next to it belong to it: the log of SQLite, whose name ends in `-wal`;
-        ///     and a file whose name ends in `-anchor`, which detects that the end of the log is lost.
+        ///     and a file whose name ends in `-anchor`, which detects that the end of the log has been lost.
         ///   - types: all types of commands that the journal contains, or will contain.
         /// - Throws: ``JournalError/inUse(path:)``, ``JournalError/notAJournal(path:)``, ``JournalError/cannotOpen(path:_:)``,
         ///   ``JournalError/schemaVersion(found:expected:)``, ``JournalError/corrupt(path:sequence:reason:)``: the file was not

@@ -1,4 +1,4 @@
-// CommandTypes.swift - the types of commands that a journal knows, and the form of commands in it.
+// CommandTypes.swift - the types of commands that a journal knows, and how it encodes commands.
 
 internal import Commands
 internal import CompositeOperationsBasics
@@ -99,8 +99,8 @@ struct CommandTypes: Sendable {
     /// Whether a member of a run is this command, as the program encodes it now; an earlier version may have
     /// encoded fewer fields.
     ///
-    /// - Throws: ``JournalError/undecodable(type:sequence:_:)``, when it is of the same type, and cannot be
-    ///   compared.
+    /// - Throws: ``JournalError/undecodable(type:sequence:_:)``, when the member is of the same type, but
+    ///   cannot be compared.
     func isSame(_ member: JournalMember, as command: WrittenCommand) throws -> Bool {
         let recorded = WrittenCommand(member)
         if recorded == command { return true }
@@ -109,7 +109,7 @@ struct CommandTypes: Sendable {
         func rewritten<C: JournaledCommand>(_ type: C.Type) throws -> Data {
             try Self.encode(Self.decode(type, recorded.payload, C.journalName, member.last))
         }
-        // As strings: a key is part of the payload, and may have other bytes there.
+        // Compared as strings: a key is part of the payload, and may be in another Unicode form there.
         return String(decoding: try rewritten(known), as: UTF8.self)
             == String(decoding: command.payload, as: UTF8.self)
     }

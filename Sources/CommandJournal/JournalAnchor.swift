@@ -1,7 +1,7 @@
 // JournalAnchor.swift - the last record, kept outside the log, to detect that the end of the log is lost.
 //
 // SQLite reads the frames of its log up to the first that is not whole: after a flipped bit, or without the log, all later frames
-// are dropped as if they had never been. The checksum of a record covers all records before it, so one checksum is enough.
+// are dropped as if they had never existed. The checksum of a record covers all records before it, so one checksum is enough.
 //
 // Invariant:
 //   A1  the record that an anchor names was durable before the anchor was written. So the anchor may lag behind, for example after a
@@ -25,7 +25,7 @@ package struct JournalAnchor: Equatable, Sendable {
         self.checksum = checksum
     }
 
-    /// Letters, version, number, checksum, and the checksum of these: few enough to be written at once.
+    /// Letters, version, number, checksum, and the checksum of these: few enough bytes for a single write.
     package func bytes(version: UInt32 = version) -> [UInt8] {
         var bytes = Array("COja".utf8)
         func add(_ number: some FixedWidthInteger) {

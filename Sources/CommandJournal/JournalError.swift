@@ -1,16 +1,16 @@
-// JournalError.swift - the refusals and findings of a journal.
+// JournalError.swift - the errors that a journal throws.
 
-/// A refusal, or a finding, of a journal.
+/// Why a journal refused a call, or what it found wrong.
 public enum JournalError: Error, CustomStringConvertible {
-    /// Another journal, of this process or another one, has the file.
+    /// Another journal, in this process or another one, has the file open.
     case inUse(path: String)
-    /// There can be no journal at the path: for example, it is a folder or cannot be read.
+    /// No journal can be opened or created at the path: for example, the path names a folder, or a file that cannot be read.
     case cannotOpen(path: String, any Error)
-    /// The file is something else. It was not changed.
+    /// The file is not a journal. It was not changed.
     case notAJournal(path: String)
     /// The file was written by another version of this library. It was not changed.
     case schemaVersion(found: Int, expected: Int)
-    /// A record that is not the last one is not as it was written; or a record cannot be read. The file was not changed.
+    /// A record other than the last one is not as it was written; or a record cannot be read. The file was not changed.
     case corrupt(path: String, sequence: Int64, reason: String)
     /// A command's type is not among those that the journal was given.
     case unknownType(String, sequence: Int64?)
@@ -22,7 +22,7 @@ public enum JournalError: Error, CustomStringConvertible {
     case unusableKey(String)
     /// The key already names another piece of work.
     case keyConflict(String)
-    /// The key names the same work in another run, so it cannot be a member of this one.
+    /// The key names the same work in another run, so the command cannot be a member of this run.
     case keyTaken(String)
     /// Two commands of a run, or the run and one of them, have this key. Nothing was done.
     case keyTwice(String)
@@ -30,7 +30,7 @@ public enum JournalError: Error, CustomStringConvertible {
     case keyInDoubt(String)
     /// The work with this key was tried and ended with this outcome; with the text of its error.
     case recorded(key: String, JournalOutcome, text: String)
-    /// Runs of an earlier process have not ended: ``CommandJournal/recover(_:compensation:undecodable:deciding:)`` comes first.
+    /// Runs of an earlier process have not ended: call ``CommandJournal/recover(_:compensation:undecodable:deciding:)`` first.
     case needsRecovery
     /// A recovery or a replay is in progress; or, for a replay, a run.
     case busy

@@ -2,7 +2,8 @@
 // is corrupt. Pure.
 //
 // Invariants:
-//   I1  sequence numbers have no gap, and checksums are a chain: a record that was changed or moved is found.
+//   I1  sequence numbers have no gap, and checksums are a chain: a record that was changed or moved is
+//       detected.
 //   I2  `unfinished` holds the runs that are accepted and have not ended; no other run takes memory.
 //   I3  at most one run is being accepted: its records come in one commit, so they are adjacent.
 //   I4  `otherKeys` holds the keys that are not recorded in canonical form; such keys are no longer written.
@@ -13,12 +14,12 @@ package struct JournalCorruption: Error, Equatable {
     package let reason: String
 }
 
-/// The state that the records so far lead to.
+/// The state after the records applied so far.
 package struct JournalLog: Sendable {
     package private(set) var last: Int64 = 0
     package private(set) var checksum: UInt64 = 0
     package private(set) var unfinished: [Int64: JournalRun] = [:]
-    /// For each canonical form, the first equal key, as it is recorded.
+    /// For each canonical form, the first key equal to it, as recorded.
     package private(set) var otherKeys: [String: String] = [:]
     /// The run whose members are written but whose own record is not, and the state before it.
     private var accepting: (run: JournalRun, last: Int64, checksum: UInt64)?

@@ -4,9 +4,10 @@ package import Foundation
 
 /// One line of the journal. Once written, it is never changed.
 package struct JournalRecord: Hashable, Sendable {
-    /// The kind of record. The numbers are in files.
+    /// The kind of record. The raw values are stored in files.
     package enum Phase: Int, CaseIterable, Sendable {
-        /// A member is part of a run that is being accepted; without a member: the run is accepted, with the members before.
+        /// A member is part of a run that is being accepted; without a member: the run is accepted, with the members recorded
+        /// before.
         case accepted = 1
         /// A member's work may have been started.
         case begun = 2
@@ -40,7 +41,7 @@ package struct JournalRecord: Hashable, Sendable {
     /// For `done`: the data that undo needs.
     package var proof: Data?
     package var checksum: UInt64 = 0
-    /// The reason that the place does not hold what was written; nil if all types are as expected.
+    /// The reason that the row does not hold what was written; nil if all types are as expected.
     package var damage: String?
 
     package init(
@@ -97,7 +98,7 @@ struct FNV {
         for shift in stride(from: 0, to: 64, by: 8) { add(UInt8(truncatingIfNeeded: number >> shift)) }
     }
 
-    /// Adds the length too, so no two sequences of fields look the same.
+    /// Adds the length too, so different sequences of fields are different sequences of bytes.
     mutating func add(_ bytes: Data?) {
         add(Int64(bytes?.count ?? -1))
         for byte in bytes ?? Data() { add(byte) }

@@ -38,7 +38,7 @@ package struct JournalMember: Equatable, Sendable {
     package let type: String
     package let key: String?
     package let payload: Data
-    /// nil: the member waits.
+    /// nil: the member has not begun.
     package var phase: JournalRecord.Phase?
     /// The sequence number of its last record.
     package var last: Int64

@@ -18,7 +18,7 @@ package struct ReplayedRecord: Sendable {
     package let sequence: Int64
     /// The `accepted` record, which holds the command.
     package let command: JournalRecord
-    /// Whether the command was undone; for an irreversible one, whether the undo was acknowledged.
+    /// Whether the command was undone; for an irreversible one, whether it was recorded as undone.
     package let isUndone: Bool
 
     package init(sequence: Int64, command: JournalRecord, isUndone: Bool) {
@@ -47,7 +47,7 @@ package protocol JournalStore: AnyObject, Sendable {
     /// Adds all records. When the call throws, none of them can be relied on. When it returns, they survive the end of
     /// the process and a loss of power, and are found when the journal is opened.
     func commit(_ records: [JournalRecord]) throws
-    /// The last record at the return of the last commit, kept separately; nil if unknown.
+    /// The last record as of the return of the last commit, kept separately; nil if unknown.
     func anchor() throws -> JournalAnchor?
     /// Records durably that this record is the last.
     func setAnchor(_ anchor: JournalAnchor) throws

@@ -24,7 +24,7 @@ package final class JournalWriter: Sendable {
         var durable: Int64
         var checksum: UInt64
         var pending: [JournalRecord] = []
-        /// Each waits for the record of its mark; sorted by mark.
+        /// The mark of a waiter is the number of the record that it waits for; sorted by mark.
         var waiters = WaitList()
         var isDraining = false
         var failure: JournalError?
@@ -48,7 +48,8 @@ package final class JournalWriter: Sendable {
     /// Appends records that have no numbers yet; `run` 0 stands for the number of the first of them.
     ///
     /// - Returns: the records as they will be written, except for their checksums.
-    /// - Throws: ``failure``; ``JournalError/tooLarge(size:limit:)``, and none was added: the commit of the batch would fail.
+    /// - Throws: ``failure``; ``JournalError/tooLarge(size:limit:)``, in which case none was added: the commit of the batch
+    ///   would fail.
     @discardableResult
     package func add(_ records: [JournalRecord]) throws -> [JournalRecord] {
         let limit = store.maximumSize
@@ -107,7 +108,8 @@ package final class JournalWriter: Sendable {
         try? await queue.perform { [store] in store.close() }
     }
 
-    /// Makes one commit. Records that wait afterwards form the next one, after the reads that came meanwhile.
+    /// Makes one commit. Records that wait afterwards form the next commit, which follows the reads that were queued
+    /// meanwhile.
     private func drain() {
         if let failure { return fail(failure) }  // they came while the last commit went on, before that
         let taken = state.withLock { state -> (records: [JournalRecord], checksum: UInt64)? in

@@ -22,7 +22,7 @@ public protocol JournaledCommand<Output>: UndoableCommand, Codable where Output:
 
     /// The permanent name of this one piece of work, and of nothing else; nil if it has none.
     ///
-    /// Work with a key may be begun again when it is unknown whether it was done. So its receiver must use the key to give it its
+    /// Work with a key may be begun again when it is unknown whether it was done. So its receiver must use the key to apply the
     /// effect only once: a second `perform` with the same key has no effect, and returns the result of the first; a second `undo`
     /// has no effect. Without a key the journal begins nothing a second time, and reports the command as in doubt.
     ///

@@ -105,7 +105,7 @@ struct JournaledMember<C: JournaledCommand>: UndoableCommand {
 private final class LeftParts: Sendable {
     private struct State {
         var count = 0
-        /// By part. A part that threw may be retried.
+        /// Keyed by the number of the part. A part that threw may be retried.
         var left: [Int: JournalOutcome] = [:]
     }
 
@@ -114,7 +114,7 @@ private final class LeftParts: Sendable {
     /// The worst outcome; nil: all parts are undone.
     var outcome: JournalOutcome? { .worst(state.withLock { $0.left.values.map(\.self) }) }
 
-    /// The same part, wrapped to note when it throws.
+    /// The same part, wrapped to record whether it throws.
     func noting(
         _ part: @escaping @Sendable (CommandContext) async throws -> Void
     ) -> @Sendable (CommandContext) async throws -> Void {

@@ -64,7 +64,7 @@ final class JournaledRun: Sendable {
         state.withLock { state in state.unrecorded = state.unrecorded ?? error }
     }
 
-    /// Adds a record. A caller that needs it durable commits.
+    /// Adds a record. A caller that needs it to be durable must call `commit()`.
     func add(
         _ phase: JournalRecord.Phase, member: Int?, type: String? = nil, payload: Data? = nil,
         proof: Data? = nil
@@ -90,7 +90,7 @@ final class JournaledRun: Sendable {
         try await commit()  // who is told, is told what is durable
     }
 
-    /// The beginning of the error's text: as much as any record can hold. The text contains no value that
+    /// The beginning of the error's text: short enough for any record. The text contains no value that
     /// could not be encoded.
     static func text(_ error: any Error) -> Data {
         Data(textOf(error).utf8.prefix(10_000))

@@ -3,7 +3,7 @@
 // Invariants:
 //   I1  a key is reserved by one run at a time, from before the run looks it up until the run's end is durable. So two runs
 //       never write the same key. A caller that only reads what is recorded needs no reservation.
-//   I2  runs and a replay exclude each other, and two recoveries.
+//   I2  runs and a replay exclude each other; so do a replay and a recovery, and two recoveries.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs

@@ -1,4 +1,4 @@
-// RecoveryPlan.swift - the plan for a run that an earlier process left. Pure.
+// RecoveryPlan.swift - the plan for a run that an earlier process left unfinished. Pure.
 
 /// The plan for a run that has not ended, after its commands in doubt have been begun again.
 package enum RecoveryPlan: Equatable, Sendable {
@@ -15,7 +15,7 @@ package enum RecoveryPlan: Equatable, Sendable {
         if run.kind == .one, phases == [.failed] {
             self = .end(run.left ?? .failed)
         } else if run.members.contains(where: { $0.phase == .failed || $0.isGivenUp }) {
-            self = .compensate  // that was decided when the first of these was written
+            self = .compensate  // decided when the first of these records was written
         } else if phases.allSatisfy({ $0 == .done }) {
             self = .end(.finished)
         } else if run.kind == .one {

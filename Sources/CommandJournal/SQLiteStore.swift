@@ -36,7 +36,7 @@
         ///   - isNew: whether there was no journal, so an existing anchor belongs to another one.
         init(ofJournal path: String, isNew: Bool) throws {
             self.path = path + "-anchor"
-            // `deinit` closes it, also when this throws.
+            // `deinit` closes it, even when this initializer throws.
             descriptor = open(self.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
             var (journal, mine) = (stat(), stat())
             let isOpen = descriptor >= 0 && stat(path, &journal) == 0 && fstat(descriptor, &mine) == 0
@@ -98,8 +98,8 @@
             let isNew = makeFile(path)
             var configuration = Configuration()
             configuration.label = "journal"
-            // Before the first access: then the lock is held permanently, and the log has no index in shared
-            // memory.
+            // Set before the first access, so the lock is held permanently, and the log has no index in
+            // shared memory.
             configuration.prepareDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE") }
             do {
                 database = try DatabaseQueue(path: path, configuration: configuration)
@@ -146,8 +146,8 @@
             }
         }
 
-        /// The file, by the path by which others would open it; and its log, which is next to the file that
-        /// symbolic links lead to.
+        /// The file, by the path that other code would use to open it; and its log, which is next to the file
+        /// that symbolic links lead to.
         private static func files(
             _ database: Database, _ path: String
         ) throws -> (resolved: String, files: [File]) {
@@ -210,7 +210,7 @@
             /// The first value of another type.
             var damage: String?
 
-            /// - Parameter make: nil when the value is of another type.
+            /// - Parameter make: returns nil when the value is of another type.
             mutating func take<Value>(
                 _ column: String, or none: Value, _ make: (DatabaseValue.Storage) -> Value?
             ) throws -> Value {
@@ -371,7 +371,7 @@
                     return .commit
                 }
             }
-            // Checked after the commit: a check before it could miss a replacement in between.
+            // Checked after the commit: a check before the commit could miss a replacement between the two.
             guard files.allSatisfy(\.isThere) else { throw JournalError.fileReplaced(path: path) }
             guard let last = records.last else { return }
             // A1 of JournalAnchor. Waiting for the disk here too would take twice as long; the kernel's copy

@@ -1,3 +1,3 @@
-// Exports.swift - what users need from the module below: execution places, and delivery of notices.
+// Exports.swift - what users need from `Runs`: execution places, and delivery of notices.
 
 @_exported public import Runs

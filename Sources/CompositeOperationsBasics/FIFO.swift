@@ -1,4 +1,4 @@
-// FIFO.swift - a queue in an array; the consumed front is removed once it is more than half.
+// FIFO.swift - a queue in an array; the consumed front is removed once it is more than half of the array.
 
 /// Elements are taken in the order in which they were appended; O(1), amortised.
 @_spi(Faces) public struct FIFO<Element> {

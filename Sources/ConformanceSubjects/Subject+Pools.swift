@@ -7,7 +7,8 @@ import PropertyTesting
 extension Subject {
     /// Three threads, a queue under a mutex, and a condition variable.
     public static let plainPool = pool("a plain pool", countsRunning: true)
-    /// The same, whose drain checks only the queue: closures that were dequeued may still be running.
+    /// The same pool, but its drain checks only the queue: closures that were dequeued may still be
+    /// running.
     public static let brokenPool = pool("a broken pool", countsRunning: false)
 
     private static func pool(_ name: String, countsRunning: Bool) -> Subject {
@@ -43,7 +44,7 @@ private final class Pool: @unchecked Sendable {
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(hasWork, nil)
         pthread_cond_init(isQuiet, nil)
-        // The threads hold the pool until its shutdown.
+        // The threads retain the pool until its shutdown.
         threads = (0..<count).map { _ in startThread(for: "Pool") { self.work() } }
     }
 

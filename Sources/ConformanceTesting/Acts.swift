@@ -42,7 +42,7 @@ final class Acts: Sendable {
         if isOver { release() }
     }
 
-    /// The case is over.
+    /// Called when the case is over.
     func end() {
         let releases = state.withLock { state in
             state.isOver = true

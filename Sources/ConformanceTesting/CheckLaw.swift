@@ -1,4 +1,4 @@
-// CheckLaw.swift - checks a law on a subject: first with its saboteur in between, then without.
+// CheckLaw.swift - checks a law on a subject: first with its saboteur inserted, then without.
 
 public import PropertyTesting
 
@@ -9,15 +9,15 @@ public struct LawOptions: Sendable {
     /// How many cases must hold; at least one.
     public var cases: Int
     /// The time after which no further case is begun, once one has held; nil: no limit. Shrinking may take as long again, or ten
-    /// seconds if that is longer; the time to see the saboteur is not limited.
+    /// seconds if that is longer; the time to detect the saboteur is not limited.
     public var budget: Duration?
     /// The time limit for an event that must happen.
     public var limit: Duration
-    /// The number of cases in which the law may see its saboteur.
+    /// The maximum number of cases that the law has to detect its saboteur.
     public var sabotagedCases: Int
     /// A case to replay in place of all others; it is not shrunk.
     public var replay: Tape?
-    /// Whether a failing case is repeated until it can be drawn, for up to two seconds.
+    /// Whether a failing case is repeated until it fails with a trace, for up to two seconds.
     public var isDrawn = true
 
     /// Creates options.
@@ -77,7 +77,7 @@ public struct LawCounterexample: Sendable, CustomStringConvertible {
     public let reason: String
     /// The choices that make the load.
     public let tape: Tape
-    /// The number of cases that held before.
+    /// The number of cases that held before this one.
     public let casesBefore: Int
     /// Its events, in order; nil if the case held each time it was traced.
     public let trace: Trace?
@@ -89,7 +89,7 @@ public struct LawCounterexample: Sendable, CustomStringConvertible {
     }
 }
 
-/// Checks a law on a subject: whether the law holds in each of some cases, and whether a violation would be noticed.
+/// Checks a law on a subject: whether the law holds in each of a number of cases, and whether a violation would be detected.
 ///
 /// Threads: each case has a dedicated thread, and the threads from which it submits. A case that hangs leaves them behind. A
 /// cancelled task begins no further case: the verdict is ``Verdict/failed(_:)``.
@@ -131,7 +131,7 @@ private func sabotage(_ law: Law, _ subject: Subject, _ options: LawOptions) asy
 private func checkCases(_ law: Law, _ subject: Subject, _ options: LawOptions, seenIn: Int) async -> Verdict {
     let end = options.budget.map { ContinuousClock.now + $0 }
     var (held, random) = (0, SplitMix64(seed: options.seed))
-    // With a budget, some cases at a time.
+    // With a budget, runs a few cases at a time.
     repeat {
         let shrinking = Shrinking(limit: max(options.budget ?? .seconds(60), .seconds(10)))
         let cases = end == nil ? options.cases : min(options.cases - held, 8)
@@ -196,7 +196,7 @@ private func counterexample(
 /// Runs one case.
 ///
 /// - Parameter acts: the acts of the law's saboteur, which intervenes; nil: without a saboteur.
-/// - Returns: the violation, or nil if the law holds; and the trace of a violation, if wanted.
+/// - Returns: the violation, or nil if the law holds; and the trace of a violation, if requested.
 private func run(
     _ law: Law, _ subject: Subject, _ load: Load, limit: Duration, isTraced: Bool = false,
     sabotagedBy acts: Acts? = nil

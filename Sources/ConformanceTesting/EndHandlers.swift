@@ -2,8 +2,8 @@
 
 import PropertyTesting
 
-/// The handlers of an operation's end, for a library that takes only one handler, before the operation is
-/// started: that handler notifies them.
+/// The handlers of an operation's end, for a library that takes only one handler, and only before the
+/// operation is started. That one handler notifies these.
 ///
 /// Threads: any thread may call any method. A handler is called by the thread that reports the end, or by the
 /// thread that adds the handler after the end.

@@ -19,7 +19,7 @@ public struct Load: Hashable, Sendable, CustomStringConvertible {
     /// The numbers of the closures that a thread submits.
     func numbers(of submitter: Int) -> Range<Int> { submitter * each..<(submitter + 1) * each }
 
-    /// - Returns: a number below `bound`, always the same for `number`.
+    /// - Returns: a number below `bound`, always the same for the same `number`.
     func draw(_ number: Int, below bound: Int) -> Int {
         var random = SplitMix64(seed: mix &+ UInt64(truncatingIfNeeded: number) &* 0x9E37_79B9_7F4A_7C15)
         return Int(random.next() % UInt64(max(1, bound)))

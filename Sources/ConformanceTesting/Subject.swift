@@ -19,8 +19,8 @@ extension Subject: CustomStringConvertible {
     public var description: String { name }
 }
 
-/// A scheduler, by its abilities. An ability that is nil is not claimed, and the laws about it are not
-/// checked.
+/// A scheduler, described by its abilities. An ability that is nil is not claimed, and the laws about it are
+/// not checked.
 ///
 /// Every closure may be called by any thread, concurrently, and by the closures that the instance runs.
 public struct Instance: Sendable {
@@ -40,7 +40,7 @@ public struct Instance: Sendable {
     public var suspension: Suspension?
     /// Submits a closure that runs after all closures submitted before it, and before all submitted after it.
     public var barrier: (@Sendable (@escaping Body) -> Void)?
-    /// Submits a closure that runs when the time has passed.
+    /// Submits a closure that runs after the given time.
     public var submitAfter: (@Sendable (Duration, @escaping Body) -> Void)?
     /// Calls the closure with each number below the first parameter, and returns when all calls have
     /// returned.

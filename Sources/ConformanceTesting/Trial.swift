@@ -56,10 +56,10 @@ final class Trial: Sendable {
     // MARK: Deeds
 
     /// Registers a body to run after the law was checked and the saboteur has ended, to wait for work in progress. The bodies run
-    /// last first.
+    /// in reverse order.
     func atEnd(_ body: @escaping Instance.Body) { last.withLock { $0.append(body) } }
     func end() {
-        // Each body may hold the trial, so none is kept.
+        // Each body may retain the trial, so none is kept.
         let all = last.withLock { last in
             defer { last = [] }
             return last
@@ -81,7 +81,7 @@ final class Trial: Sendable {
         }
     }
 
-    /// Lets all submitter threads submit their closures.
+    /// Calls `body` with the number of each closure of the load, on the submitter threads.
     func fromAllThreads(_ body: @escaping @Sendable (_ number: Int) -> Void) {
         _ = concurrently(load.submitters) { [load, tracer] submitter in
             tracer.name("submitter \(submitter + 1)")

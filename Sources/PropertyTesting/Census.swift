@@ -1,8 +1,8 @@
-// Census: the resources of a process, to find leftovers of code that should leave nothing.
+// Census: the resources of a process, to find leftovers of code that should leave nothing behind.
 
 import Glibc
 
-/// Something that a process has until it releases it.
+/// Something that a process holds until it releases it.
 public enum Resource: Hashable, Sendable, CustomStringConvertible {
     /// A kernel thread.
     case thread(id: Int32, name: String)
@@ -25,7 +25,7 @@ public enum Resource: Hashable, Sendable, CustomStringConvertible {
 public struct CensusError: Error, Equatable, CustomStringConvertible {
     /// The directory that could not be read.
     public let path: String
-    /// The reason, as `errno` has it.
+    /// The reason: the value of `errno`.
     public let code: Int32
 
     /// Creates the error.
@@ -41,10 +41,10 @@ public struct CensusError: Error, Equatable, CustomStringConvertible {
 /// The threads, the open files and the counted instances of the process at one time.
 ///
 /// A census covers the process, not the test: it also counts things that other tests start meanwhile. So take
-/// it in an exit test, which has a separate process, after an uncounted round that starts everything that
-/// stays. Dispatch's pool, which runs Swift's tasks, starts and ends threads at will, and its threads cannot be
-/// distinguished from others (a new thread has the name of its creator): when tasks run, use `except` to
-/// exclude such threads.
+/// it in an exit test, which has a separate process, after an uncounted round that starts everything that is
+/// meant to stay. Dispatch's pool, which runs Swift's tasks, starts and ends threads at will, and its threads
+/// cannot be distinguished from others (a new thread has the name of its creator): when tasks run, use `except`
+/// to exclude such threads.
 ///
 /// ```swift
 /// await #expect(processExitsWith: .success) {
@@ -61,7 +61,7 @@ public struct Census: Sendable {
     ///
     /// - Complexity: a few system calls for each thread and each open file.
     public init() throws(CensusError) {
-        // Instances last: by then the objects of a thread that has just ended are released.
+        // Instances are counted last: by then the objects of a thread that has just ended are released.
         threads = Dictionary(
             uniqueKeysWithValues: try Self.numbers(in: "/proc/self/task").compactMap { id in
                 contents(of: "/proc/self/task/\(id)/comm").map { (id, $0) }
@@ -109,9 +109,9 @@ public struct Census: Sendable {
     /// The current resources that are not in this census, after waiting for resources that are being released.
     ///
     /// A joined thread stays in `/proc` for a moment: the kernel wakes the joiner while the thread is exiting,
-    /// and does not report the end of its exit. So while something is left the census is repeated, with
-    /// `sched_yield` in between, which gives the CPU to an exiting thread; after a hundred rounds with a sleep
-    /// of a millisecond, so a real leftover does not occupy a CPU until the limit.
+    /// and does not report the end of its exit. So while something is left, the census is repeated: for a
+    /// hundred rounds with `sched_yield` in between, which gives the CPU to an exiting thread; then with a
+    /// sleep of a millisecond, so a real leftover does not keep a CPU busy until the limit.
     ///
     /// - Parameters:
     ///   - limit: how long leftovers may still be released.

@@ -6,7 +6,7 @@ import Synchronization
 /// Not a task group: its scheduling would order the bodies, and hide the very races a test looks for.
 ///
 /// - Parameter body: called with 0 ..< `count`, each on a separate thread.
-/// - Precondition: the system can make the threads.
+/// - Precondition: the system can create the threads.
 public func concurrently<Result: Sendable>(
     _ count: Int, _ body: @escaping @Sendable (Int) -> Result
 ) -> [Result] {
@@ -25,7 +25,7 @@ public func concurrently<Result: Sendable>(
     return results.map { $0.take() }
 }
 
-/// A count with an identity.
+/// A counter that threads share by reference.
 private final class Shared: Sendable {
     let value: Atomic<Int>
     init(_ value: Int) { self.value = Atomic(value) }

@@ -5,7 +5,8 @@ import Glibc
 ///
 /// There is a file for each property, with a line for each counterexample, newest first: the number of runs in which the
 /// property has held for it since, and its tape. After ten such runs a counterexample is dropped; not sooner, because a
-/// race may go well now and then. Files are replaced as a whole, so processes may share a folder; the last writer wins.
+/// race does not show in every run. Files are replaced as a whole, so processes may share a folder; the last writer
+/// wins.
 ///
 /// Source: the example database of Hypothesis (MacIver, 2015).
 public struct ExampleDatabase: Sendable {
@@ -60,7 +61,7 @@ public struct ExampleDatabase: Sendable {
         var runs: Int
         var tape: Tape
 
-        /// The line in the file; a tape without choices is a dot.
+        /// The line in the file; a tape without choices is written as a dot.
         var text: String { "\(runs) \(tape.choices.isEmpty ? "." : tape.description)" }
 
         init(runs: Int, tape: Tape) {

@@ -2,7 +2,7 @@ import Glibc
 
 /// A gate that is closed until it is opened, once. Threads that wait at it sleep.
 public final class Gate: @unchecked Sendable {
-    // Unchecked: `isOpened` is read and written under `mutex` alone.
+    // Unchecked: `isOpened` is read and written only under `mutex`.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let opened = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var isOpened = false

@@ -49,7 +49,8 @@ public struct Generator<Value>: Sendable {
         Generator<[Value]> { source in
             var values: [Value] = []
             while values.count < count.upperBound {
-                // Each element decides separately whether it exists, so one can be removed from the middle.
+                // A separate choice decides whether each element exists, so one can be removed from the
+                // middle.
                 let next: Value? = try source.span { source in
                     let isWanted =
                         values.count < count.lowerBound
@@ -73,13 +74,13 @@ extension Generator {
         element.array(count: count)
     }
 
-    /// One of some values; the first is the simplest.
+    /// One of the given values; the first is the simplest.
     public static func element(of values: [Value]) -> Generator where Value: Sendable {
         demand(!values.isEmpty, "Generator.element: there must be a value to choose")
         return Generator { source in values[Int(source.draw(below: UInt64(values.count)))] }
     }
 
-    /// The values of one of some generators, by weight; the first is the simplest.
+    /// The values of one of several generators, chosen by weight; the first is the simplest.
     public static func frequency(_ choices: [(weight: Int, generator: Generator)]) -> Generator {
         let total = choices.reduce(0) { $0 + $1.weight }
         demand(total > 0, "Generator.frequency: the weights must add up to at least 1")
@@ -93,7 +94,7 @@ extension Generator {
         }
     }
 
-    /// The values of one of some generators; the first is the simplest.
+    /// The values of one of several generators; the first is the simplest.
     public static func oneOf(_ generators: [Generator]) -> Generator {
         frequency(generators.map { (1, $0) })
     }

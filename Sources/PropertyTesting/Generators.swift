@@ -11,7 +11,7 @@ extension Generator where Value: FixedWidthInteger & Sendable {
         }
     }
 
-    /// Any integer, small ones and those at the ends of the type more often; zero is the simplest.
+    /// Any integer, with small ones and those at the ends of the type's range more often; zero is the simplest.
     public static var integer: Generator {
         Generator { source in
             let edges: [Value] = [.min, .max, .max - 1, .min + 1]
@@ -48,7 +48,7 @@ extension Generator where Value: BinaryFloatingPoint & Sendable, Value.RawSignif
             range.lowerBound.isFinite && range.upperBound.isFinite,
             "Generator.number: the bounds must be finite")
         return Generator { source in
-            // As two parts: the width of a range over the whole type exceeds the greatest number.
+            // Interpolated between the bounds, because the width of a range over the whole type exceeds the greatest number.
             let part = Value(source.draw(below: 1 << 32)) / Value((UInt64(1) << 32) - 1)
             let number = range.lowerBound * (1 - part) + range.upperBound * part
             return min(max(number, range.lowerBound), range.upperBound)

@@ -4,7 +4,7 @@ import CompositeOperationsBasics
 
 /// One completed call of a recorded history: the operation, the answer, and the times, by one clock for all threads.
 public struct Call<Operation: Sendable, Answer: Sendable>: Sendable {
-    /// The question.
+    /// The operation that was called.
     public let operation: Operation
     /// The answer.
     public let answer: Answer
@@ -31,7 +31,7 @@ public struct LinearizabilityFailure<Operation: Sendable, Answer: Sendable>: Sen
     /// The index in `calls` of the call whose answer is not explained.
     public let unexplained: Int
 
-    /// The last calls, drawn: a line for each, from its call to its return, with the answer.
+    /// A drawing of the last calls: a line for each, from its call to its return, with the answer.
     public var description: String {
         // Enough to see the calls that overlapped; the beginning of a long history was in order.
         let shown = Array(calls.indices.suffix(16))
@@ -60,7 +60,7 @@ public struct LinearizabilityFailure<Operation: Sendable, Answer: Sendable>: Sen
 ///
 /// - Parameters:
 ///   - history: any number of calls; at most 64 may overlap at a time.
-///   - step: the state after an operation in a state, if the operation can give the answer; nil if it cannot.
+///   - step: returns the state after an operation in a given state, if the operation can give the answer there; nil if it cannot.
 /// - Complexity: about one step per call when few calls overlap at a time; at worst exponential in the number of overlapping
 ///   calls.
 ///
@@ -77,7 +77,7 @@ public func isLinearizable<State: Hashable, Operation, Answer>(
 /// an order of all calls.
 ///
 /// - Parameters:
-///   - key: the part that an operation is about.
+///   - key: the part that an operation acts on.
 ///   - initial: the state in which each part begins.
 ///
 /// Otherwise as ``isLinearizable(_:from:step:)``.
@@ -106,8 +106,8 @@ public func linearizabilityFailure<State: Hashable, Operation, Answer>(
         calls: before.map { history[$0] }, unexplained: before.firstIndex(of: call) ?? 0)
 }
 
-/// Searches for an order of calls, following their returns: a call that has returned is placed, and calls that overlap with it may
-/// be placed.
+/// Searches for an order of calls, following their returns: each call is placed by its return, and calls that overlap with it may
+/// be placed before it.
 private struct Linearization<Operation: Sendable, Answer: Sendable> {
     /// A return of a call, and the calls that may have taken effect before the return and had not returned before it.
     private struct Return {
@@ -116,7 +116,8 @@ private struct Linearization<Operation: Sendable, Answer: Sendable> {
         var open: [Int]
     }
 
-    /// At the return with a number: the calls that are placed and have not returned, by bit, and the state that they left.
+    /// The search state at return `number`: the calls that are placed and have not returned, as bits, and the state that they led
+    /// to.
     private struct Place<State: Hashable>: Hashable {
         let number: Int
         let placed: UInt64
@@ -131,7 +132,7 @@ private struct Linearization<Operation: Sendable, Answer: Sendable> {
     init(_ history: [Call<Operation, Answer>]) {
         self.history = history
         bits = Array(repeating: 0, count: history.count)
-        // At equal times, calls come first: calls that touch overlap.
+        // At equal times, calls come first: calls that touch count as overlapping.
         let events =
             history.indices.map { (time: history[$0].called, isReturn: false, call: $0) }
             + history.indices.map { (time: history[$0].returned, isReturn: true, call: $0) }
@@ -173,7 +174,7 @@ private struct Linearization<Operation: Sendable, Answer: Sendable> {
             guard tried.insert(Place(number: number, placed: placed, state: place.state)).inserted else {
                 continue
             }
-            // The last one is tried first: the call itself.
+            // The one pushed last is tried first: the call itself.
             for index in returns[number].open.reversed() where placed & bits[index] == 0 {
                 let call = history[index]
                 if let next = step(place.state, call.operation, call.answer) {

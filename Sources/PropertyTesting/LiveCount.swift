@@ -28,7 +28,7 @@ public final class LiveCount: Sendable {
         }
     }
 
-    /// The number of instances now.
+    /// The current number of instances.
     public var value: Int { live.load(ordering: .relaxed) }
 
     /// All counts that are still referenced.

@@ -5,7 +5,7 @@ import Glibc
 /// Not `Mutex`: the standard library is not instrumented, so ThreadSanitizer does not see its lock, and reports
 /// races on the data under it. ThreadSanitizer knows pthread's mutexes.
 public final class Locked<Value>: @unchecked Sendable {
-    // Unchecked: `value` is used under `mutex` alone.
+    // Unchecked: `value` is used only under `mutex`.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private var value: Value
 

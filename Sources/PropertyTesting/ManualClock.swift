@@ -2,17 +2,17 @@
 
 internal import CompositeOperationsBasics
 
-/// A clock for work that waits: time passes when a test says so.
+/// A clock for work that waits: time passes only when a test advances it.
 public final class ManualClock: Clock, Sendable {
     /// A moment, as the time since the clock was created.
     public struct Instant: InstantProtocol {
-        /// The time since then.
+        /// The time since the clock was created.
         public var offset: Duration
         /// A moment.
         public init(offset: Duration) { self.offset = offset }
         /// A later moment, or an earlier one.
         public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        /// How much later the other one is.
+        /// How much later `other` is.
         public func duration(to other: Instant) -> Duration { other.offset - offset }
         /// Whether `left` is earlier than `right`.
         public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
@@ -21,7 +21,7 @@ public final class ManualClock: Clock, Sendable {
     private struct State {
         var now = Instant(offset: .zero)
         var count = 0
-        /// By the moment for which they wait; no list is empty.
+        /// Keyed by the moment for which they wait; no list is empty.
         var sleepers: [Instant: WaitList] = [:]
 
         /// Changes the list of a moment; an empty list is removed.
@@ -37,13 +37,13 @@ public final class ManualClock: Clock, Sendable {
     /// Creates a clock that shows zero.
     public init() {}
 
-    /// Its time.
+    /// The current time of the clock.
     public var now: Instant { state.withLock { $0.now } }
     /// A nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
     /// The number of tasks that wait for a later moment.
     public var sleepers: Int { state.withLock { $0.count } }
-    /// The number of moments with a list.
+    /// The number of moments for which tasks wait.
     package var moments: Int { state.withLock { $0.sleepers.count } }
 
     /// Waits until a test has moved the clock to `deadline`.

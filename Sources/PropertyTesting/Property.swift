@@ -24,7 +24,7 @@ public struct PropertyOptions: Sendable {
     }
 }
 
-/// A case that does not hold, as small as it could be made.
+/// A case for which the property does not hold, shrunk as far as possible.
 public struct Counterexample<Value>: CustomStringConvertible {
     /// The value.
     public let value: Value
@@ -34,7 +34,7 @@ public struct Counterexample<Value>: CustomStringConvertible {
     public let tape: Tape
     /// The seed of the run.
     public let seed: UInt64
-    /// The number of cases that held before.
+    /// The number of cases that held before this one.
     public let casesBefore: Int
     /// The number of times a smaller case was found.
     public let shrinks: Int
@@ -65,8 +65,8 @@ public enum PropertyOutcome<Value> {
 /// Checks that a property holds for the values of a generator, and shrinks a counterexample.
 ///
 /// - Parameters:
-///   - classify: labels of a value, for coverage.
-///   - property: nil if the property holds for the value; otherwise the reason why not.
+///   - classify: returns the labels of a value, for coverage.
+///   - property: returns nil if the property holds for the value; otherwise the reason why it does not.
 /// - Complexity: at most `cases + shrinkLimit` runs of the property, and ten discarded cases for each case.
 ///
 /// Isolation: the caller's; the property may share it. When an enclosing ``Watchdog`` fires, its report says how to

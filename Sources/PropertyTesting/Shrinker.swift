@@ -29,7 +29,8 @@ struct Shrinker<Value> {
         }
     }
 
-    /// Whether the edited tape still makes a counterexample, and a simpler one; then it becomes the best.
+    /// Whether the edited tape still makes a counterexample, and a simpler one; if so, that one becomes the
+    /// best.
     private nonisolated(nonsending) mutating func accepts(
         _ choices: [UInt64], _ property: (Value) async -> String?
     ) async -> Bool {

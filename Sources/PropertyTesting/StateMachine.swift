@@ -48,8 +48,8 @@ public protocol StateMachine<Model>: Sendable {
     func run(_ command: Command, on system: System) async -> Answer
     /// The state after a command, if the answer is right; nil if it is wrong.
     func step(_ model: Model, _ command: Command, _ answer: Answer) -> Model?
-    /// Describes how a system differs from its model in a state, except in its answers; nil if it does not. Called after each
-    /// command that runs alone.
+    /// Describes how a system differs from its model in ways other than its answers; nil if it does not. Called after each command
+    /// that runs alone.
     func fault(of system: System, in model: Model) async -> String?
     /// Releases the resources of a system.
     func end(_ system: System) async
@@ -69,7 +69,7 @@ public struct CommandProgram: Sendable, CustomStringConvertible {
 
     /// The number of commands.
     public var count: Int { prefix.count + branches.reduce(0) { $0 + $1.count } }
-    /// In words.
+    /// The numbers of commands, in words.
     public var description: String {
         "\(prefix.count) commands"
             + (branches.isEmpty ? "" : ", and \(branches.map(\.count)) at the same time")
@@ -98,7 +98,8 @@ public struct CommandProgram: Sendable, CustomStringConvertible {
 /// Runs commands on a new system of a state machine, and compares its answers with the model's.
 ///
 /// Concurrent commands are chosen for the state in which the branches fork, run in tasks, and checked by
-/// ``isLinearizable(_:from:step:)``. A command that a concurrent one makes impossible needs an answer that says so.
+/// ``isLinearizable(_:from:step:)``. If a concurrent command can make a command impossible, that command needs an answer that says
+/// so.
 ///
 /// - Returns: a description of the fault, with all commands and answers up to it; nil if there is none.
 public func checkCommands<Machine: StateMachine>(_ commands: CommandProgram, of machine: Machine) async

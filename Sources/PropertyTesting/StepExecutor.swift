@@ -1,4 +1,5 @@
-// StepExecutor.swift - runs the jobs of tasks one at a time, when a test says so, in an order that a seed decides.
+// StepExecutor.swift - runs the jobs of tasks one at a time, when a test asks for it, in an order that a seed
+// decides.
 
 /// A task executor that runs nothing by itself. So a test can see each intermediate state, and each order in
 /// which work may proceed can be reproduced.

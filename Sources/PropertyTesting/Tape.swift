@@ -14,7 +14,7 @@ public struct Tape: Hashable, Sendable, CustomStringConvertible {
     /// Creates a tape from choices.
     public init(_ choices: [UInt64]) { self.choices = choices }
 
-    /// Reads what ``description`` writes; nil when `text` is no tape.
+    /// Parses the text that ``description`` returns; nil when `text` is not a tape.
     public init?(_ text: String) {
         var choices: [UInt64] = []
         for part in text.split(separator: ".") {
@@ -50,7 +50,7 @@ public struct Source: ~Copyable {
     private var made: [UInt64] = []
     private(set) var spans: [Range<Int>] = []
 
-    /// Chooses by chance.
+    /// Creates a source of random choices.
     public init(seed: UInt64) { origin = .chance(SplitMix64(seed: seed)) }
 
     /// Plays a tape back. After its end the simplest choice is made; a choice beyond its bound is lowered to
@@ -64,9 +64,9 @@ public struct Source: ~Copyable {
     /// The choices so far.
     public var tape: Tape { Tape(made) }
 
-    /// One choice.
+    /// Makes one choice.
     ///
-    /// - Parameter bound: at least 1; 0 should mean the simplest value.
+    /// - Parameter bound: at least 1. The choice 0 should mean the simplest value.
     public mutating func draw(below bound: UInt64) -> UInt64 {
         demand(bound > 0, "Source.draw: the bound must be at least 1")
         let choice: UInt64
@@ -97,7 +97,7 @@ public struct Source: ~Copyable {
 public struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// Starts at a seed.
+    /// Creates a generator that starts at a seed.
     public init(seed: UInt64) { state = seed }
 
     /// The next number.

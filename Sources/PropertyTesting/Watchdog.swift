@@ -8,9 +8,9 @@ import Glibc
 
 /// Ends the process when something takes too long, and reports it on standard error.
 ///
-/// Most defects of lock-free code show as a hang, and a time limit that only records an issue leaves the process
-/// hanging. The process ends with `_exit`, because code that runs at an ordinary exit may wait for the thing
-/// that hangs. Child processes, for instance exit tests, are killed.
+/// Most defects of lock-free code show up as a hang, and a time limit that only records an issue leaves the
+/// process hanging. The process ends with `_exit`, because code that runs at an ordinary exit may wait for the
+/// thing that hangs. Child processes, for instance exit tests, are killed.
 ///
 /// The environment variable `WATCHDOG_SCALE` multiplies every limit: sanitizers and emulators are slow. 0
 /// switches the watchdogs off, for a debugger.
@@ -18,14 +18,14 @@ public enum Watchdog {
     /// The innermost scope that the current task, or thread, is in.
     @TaskLocal package static var innermost: WatchedScope?
 
-    /// Runs `body`, and ends the process when it has not ended after `limit`.
+    /// Runs `body`, and ends the process if `body` has not ended within `limit`.
     ///
     /// Scopes may be nested, and may run concurrently on any threads; the first whose limit expires ends the
     /// process. Costs a thread, which has ended when the function returns.
     ///
     /// - Parameters:
     ///   - what: the name of the work, for the report.
-    ///   - limit: how long it may take, before `WATCHDOG_SCALE`.
+    ///   - limit: how long the work may take, before scaling by `WATCHDOG_SCALE`.
     ///   - status: the exit status of the process; 70 is `EX_SOFTWARE` of sysexits.h.
     ///   - state: describes the state of the work. Called on another thread, only when the limit expires. If the
     ///     call hangs too, the process exits without its answer, 10 s later.
@@ -39,7 +39,7 @@ public enum Watchdog {
         return try inside(scope, body)
     }
 
-    /// Runs `body`, and ends the process when it has not ended after `limit`.
+    /// Runs `body`, and ends the process if `body` has not ended within `limit`.
     ///
     /// Like the other `run`, for a body that suspends.
     public static func run<Success, Failure>(
@@ -142,7 +142,7 @@ private struct Guardian {
             return
         }
         let limit = limit * timeScale
-        // Created now: when the limit expires, an allocation may be what hangs.
+        // Created in advance: when the limit expires, an allocation may be what hangs.
         let sentence =
             "watchdog: '\(scope.what)' has not ended within \(limit); the process exits with status \(status).\n"
         thread = withoutSignals { [ended] in

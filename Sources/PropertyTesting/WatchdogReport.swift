@@ -13,8 +13,8 @@ private let isBarking = Atomic(false)
 func bark(_ sentence: String, about scope: WatchedScope, status: CInt) -> Never {
     if isBarking.exchange(true, ordering: .relaxed) { while true { pause() } }
 
-    // The last resort needs neither memory nor another thread: a thread that was stopped inside malloc may
-    // hold a lock that the report needs.
+    // The alarm, as a last resort, needs neither memory nor another thread: a thread that was stopped
+    // inside malloc may hold a lock that the report needs.
     signal(SIGALRM, SIG_DFL)
     var alarmSignal = sigset_t()
     sigemptyset(&alarmSignal)
@@ -82,7 +82,7 @@ private func place(_ files: String) -> String {
     return ", waits in \(function)\(address)"
 }
 
-/// The child processes, for instance exit tests; no process would wait for them any more.
+/// The child processes, for instance exit tests; after the exit no process would wait for them.
 private func children() -> [pid_t] {
     (names(in: "/proc/self/task") ?? []).flatMap { thread in
         let children = contents(of: "/proc/self/task/\(thread)/children") ?? ""

@@ -24,11 +24,11 @@ public import Testing
 ///
 /// - Parameters:
 ///   - departures: the maximum number of departures from the usual order; nil: any number.
-///   - limit: the maximum number of these schedules.
+///   - limit: the maximum number of schedules that the search runs.
 ///   - random: the number of additional random schedules, if the search did not cover all.
 ///   - steps: the maximum number of steps of a schedule.
-///   - sharing: the state that the tasks share. If they share only actors, orders that do not differ for these are run
-///     once, whatever `departures` is.
+///   - sharing: the state that the tasks share. If they share only actors, orders that make no difference to the actors
+///     are run once, whatever `departures` is.
 ///   - replay: the only schedule to run, from an issue.
 /// - Returns: the schedules that were run; nil if one of them failed.
 @discardableResult public func explore(

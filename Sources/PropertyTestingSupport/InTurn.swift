@@ -1,7 +1,7 @@
-// InTurn.swift - limits the tests that run at once. Swift Testing starts all of them, and many have blocks that wait on
-// separate threads: some hundred of these are more than Dispatch, which also runs Swift's tasks, has threads for. The tests
-// do not run on the threads of Swift's tasks, of which there is one per processor: two tests that wait, or compute for
-// seconds, would delay all other tests, and their time limits would expire.
+// InTurn.swift - limits the tests that run at once. Swift Testing starts all tests at once, and many have blocks that wait
+// on separate threads. Dispatch, which also runs Swift's tasks, does not have threads for hundreds of these. Nor do the
+// tests run on the threads of Swift's tasks: there is one per processor, so a few tests that wait, or compute for seconds,
+// would delay all other tests, and their time limits would expire.
 
 import Glibc
 import PropertyTesting
@@ -10,7 +10,7 @@ public import Testing
 /// Runs at most 16 test cases of this process at a time, on dedicated threads: they may block.
 public struct InTurnTrait: SuiteTrait, TestTrait, TestScoping {
     private static let turnstile = Turnstile(width: TestThreads.count)
-    /// Whether the current task is inside a trait that has its turn, as in a suite within a suite.
+    /// Whether an enclosing trait has already admitted the current task, as in a suite within a suite.
     @TaskLocal private static var isInside = false
 
     /// True: the trait applies to all tests of a suite.
@@ -30,7 +30,8 @@ public struct InTurnTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == InTurnTrait {
-    /// Runs some tests at a time. Make it the first trait of a suite, so time limits begin after the wait.
+    /// Limits the number of tests that run at a time. Make it the first trait of a suite, so time limits begin after the
+    /// wait.
     public static var inTurn: Self { InTurnTrait() }
 }
 

@@ -3,8 +3,8 @@ public import Testing
 
 /// Runs each case of a test under a ``/PropertyTesting/Watchdog``; for a suite, each case of each of its tests.
 ///
-/// Unlike `.timeLimit`, which records an issue and then waits for a test that hangs: the process ends, and
-/// reports the test, what its threads wait for and, inside `forAll`, how to replay the case.
+/// Unlike `.timeLimit`, which records an issue and then waits for a test that hangs, this trait ends the
+/// process, and reports the test, what its threads wait for and, inside `forAll`, how to replay the case.
 public struct WatchedTrait: SuiteTrait, TestTrait, TestScoping {
     private let limit: Duration
 

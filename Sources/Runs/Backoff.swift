@@ -1,6 +1,6 @@
 // Backoff.swift - the pauses between attempts.
 
-/// How long the pauses between attempts are.
+/// The lengths of the pauses between attempts.
 public enum Backoff: Sendable {
     /// No pause.
     case none

@@ -86,6 +86,6 @@ public struct CancelReason: Error, Sendable, CustomStringConvertible {
     }
 
     /// The error that waiters for the value receive: a `CancellationError` if a command or an execution was cancelled on request,
-    /// else the reason.
+    /// otherwise the reason.
     @usableFromInline var thrown: any Error { isRequest && !isOfOperation ? CancellationError() : self }
 }

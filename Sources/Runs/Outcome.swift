@@ -29,7 +29,7 @@ public enum Outcome<Success: Sendable>: Sendable {
         if case .cancelled(let reason) = self { reason } else { nil }
     }
 
-    /// The same end with another value.
+    /// The same outcome with another value.
     @inlinable
     public func map<New: Sendable>(_ transform: (Success) throws -> New) rethrows -> Outcome<New> {
         switch self {
@@ -55,7 +55,7 @@ public enum Outcome<Success: Sendable>: Sendable {
         }
     }
 
-    /// How it ended without a value; nil when it finished.
+    /// The outcome if it has no value; nil when it finished.
     package var badEnd: Outcome<Never>? {
         switch self {
         case .finished: nil
@@ -64,7 +64,7 @@ public enum Outcome<Success: Sendable>: Sendable {
         }
     }
 
-    /// An end without a value.
+    /// Creates an outcome without a value.
     package init(_ badEnd: Outcome<Never>) {
         switch badEnd {
         case .failed(let error): self = .failed(error)

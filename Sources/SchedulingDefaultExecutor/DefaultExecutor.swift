@@ -1,9 +1,9 @@
 // The default executor of a program. The library's executor factories are the only way to set it, and they
-// are experimental system interfaces; hence this separate target, so programs that do not use it never touch
-// them.
+// are experimental system interfaces; hence this separate target: programs that do not use it never touch
+// these interfaces.
 //
-// Compiler 6.3 ignores a type alias `DefaultExecutorFactory` in the program, which the proposal specifies.
-// The library's function `_createExecutors` works, and needs no flag.
+// The proposal specifies a type alias `DefaultExecutorFactory` in the program, but compiler 6.3 ignores it.
+// The standard library's function `_createExecutors` works, and needs no flag.
 
 #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
     internal import CompositeOperationsBasics
@@ -12,7 +12,7 @@
     @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) internal import _Concurrency
 
     extension Scheduler {
-        /// Makes this scheduler the default executor of the program, in one line, the program's first.
+        /// Makes this scheduler the default executor of the program. Call this first in the program.
         ///
         /// ```swift
         /// import Scheduling
@@ -26,17 +26,17 @@
         /// }
         /// ```
         ///
-        /// From then on its workers run everything that ran on the runtime's own pool: `Task { }` outside of
-        /// actors and `Task.detached`, child tasks and task groups, `@concurrent` functions, actors without
-        /// their own executor, and tasks that prefer no executor (`withTaskExecutorPreference(nil)`).
-        /// `Task.sleep` and clocks are timed as before, and the task then resumes here. The main actor stays
-        /// on the main thread. Executors that tasks prefer, and those of actors, are unchanged. Dispatch
-        /// closures are not affected.
+        /// From then on, the scheduler's workers run everything that ran on the runtime's own pool:
+        /// `Task { }` outside of actors and `Task.detached`, child tasks and task groups, `@concurrent`
+        /// functions, actors without their own executor, and tasks that prefer no executor
+        /// (`withTaskExecutorPreference(nil)`). `Task.sleep` and clocks use the runtime's timers as before;
+        /// the task then resumes on this scheduler. The main actor stays on the main thread. Executors that
+        /// tasks prefer, and those of actors, are unchanged. Dispatch closures are not affected.
         ///
-        /// Jobs enqueued before the call run where they were enqueued. Call this while no other thread runs
-        /// tasks, because the runtime does not synchronise the change. The scheduler lives until the process
-        /// ends. If it is shut down (from outside of tasks, since a task would wait for itself), jobs run on
-        /// `Scheduler.shared`.
+        /// Jobs enqueued before the call run on the executor they were enqueued on. Call this while no other
+        /// thread runs tasks, because the runtime does not synchronise the change. The scheduler lives until
+        /// the process ends. If it is shut down (from outside of tasks, since a task would wait for itself),
+        /// jobs run on `Scheduler.shared`.
         ///
         /// The implementation uses an experimental interface of the Swift 6.3 library for Linux. With another
         /// compiler, this function is unavailable until it has been tested there. No flag is needed, and the
@@ -78,7 +78,7 @@
     }
 
     extension DefaultExecutor: SchedulingExecutor {
-        // A trampoline is a job that enqueues another job here when it is due.
+        // A trampoline is a job that, when it is due, enqueues another job on this executor.
 
         func enqueue<C: Clock>(
             _ job: consuming ExecutorJob, after delay: C.Duration, tolerance: C.Duration?, clock: C

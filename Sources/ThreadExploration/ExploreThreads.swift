@@ -8,9 +8,9 @@ public import Testing
 ///
 /// The program must be compiled so that the explorer sees its memory accesses: see docs/exploration-c.md.
 ///
-/// There is one explorer per process, and its threads are fibres of the calling thread: explorations wait for each
-/// other, and the call blocks. A fault (a signal) of the program is a fault of the test process; `explorer_main` turns
-/// it into a failure.
+/// There is one explorer per process, and its threads are fibres of the calling thread, so explorations run one at a
+/// time, and the call blocks. A fault (a signal) in the program is a fault of the test process; `explorer_main` turns
+/// such a fault into a failure.
 ///
 /// - Parameters:
 ///   - preemptions: The maximum number of preemptions in a schedule: switches away from a thread that could continue.
@@ -20,7 +20,7 @@ public import Testing
 ///   - limit: The maximum number of schedules; nil: all within the bounds.
 ///   - replay: The only schedule to run, for example "t2@13", from an issue.
 /// - Returns: The number of schedules that ran, and whether they were all within the bounds.
-/// - Complexity: Exponential in the bounds. Some 10,000 to 200,000 short schedules a second.
+/// - Complexity: Exponential in the bounds. About 10,000 to 200,000 short schedules per second.
 @discardableResult
 public func exploreThreads(
     _ program: explorer_program, preemptions: Int = 2, staleLoads: Int = 1, random: Int = 0,
@@ -66,7 +66,7 @@ public struct ThreadSchedules: Sendable, CustomStringConvertible {
     public var description: String { (areAll ? "all " : "") + counted(count, "schedule") }
 }
 
-/// A test's argument is shown by the name of the program.
+/// Shows a test's argument by the name of the program.
 extension explorer_program: @retroactive CustomTestStringConvertible {
     /// Its name.
     public var testDescription: String { name.map { String(cString: $0) } ?? "a program without a name" }

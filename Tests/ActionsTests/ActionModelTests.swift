@@ -40,7 +40,7 @@ private enum Step: Sendable, CustomStringConvertible {
     }
 }
 
-/// The expected outcome of each trigger, as numbers and words.
+/// The expected outcome of each trigger, as numbers and strings.
 private struct Model {
     let policy: ActionPolicy
     var isEnabled = true

@@ -1,4 +1,4 @@
-// ActionTestingTests.swift - the test kit for clients of actions (A26), used as clients use it; and the view's side.
+// ActionTestingTests.swift - the test kit for clients of actions (A26), used as clients use it; and what a view sees.
 
 import ActionTesting
 import Actions
@@ -8,7 +8,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// A view's code. It compiles without naming the action's result type.
+/// View code, which compiles without naming the action's result type.
 @MainActor private struct SearchView {
     let facade: ActionFacade<String>
     let button = FakeControl<String>()

@@ -73,7 +73,7 @@ private enum Setting: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// The expected course of events, in numbers and words.
+/// The expected course of events, as numbers and strings.
 private struct Model {
     private struct Run {
         let action: Int
@@ -160,22 +160,19 @@ private struct Model {
         jobs.append(run)
     }
 
-    /// Begins waiting runs while slots are free. A run that must not begin passes its slot on immediately, before other runs
-    /// begin.
+    /// Begins waiting runs while slots are free. The slot of a run that must not begin passes to the next in the line, whose
+    /// turn comes after the turns that are already due.
     private mutating func fill() {
         let slots = min(line.count, max(0, limits[0] - running.count))
-        let first = line.prefix(slots)
+        var turns = Array(line.prefix(slots))
         line.removeFirst(slots)
-        for each in first {
-            var next: Int? = each
-            while let run = next {
-                if isOn {
-                    begin(run)
-                    next = nil
-                } else {
-                    end(run, "rejected precondition")
-                    next = line.isEmpty ? nil : line.removeFirst()
-                }
+        while !turns.isEmpty {
+            let run = turns.removeFirst()
+            if isOn {
+                begin(run)
+            } else {
+                end(run, "rejected precondition")
+                if !line.isEmpty { turns.append(line.removeFirst()) }
             }
         }
     }

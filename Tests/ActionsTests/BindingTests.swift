@@ -246,7 +246,7 @@ import Testing
         control?.press(1)
         await works.begun(1)
         control = nil
-        // The execution was asked to end. The token retains neither the execution nor anything that the execution
+        // The execution was asked to cancel. The token retains neither the execution nor anything that the execution
         // retains.
         works.end(1, .failure(CancellationError()))
         action = nil
@@ -311,7 +311,7 @@ import Testing
         let first = Locked<ActionBinding?>(action.facade.bind(to: control))
         _ = concurrently(1) { _ in first.withLock { $0 = nil } }
         let second = action.facade.bind(to: control)
-        // Runs behind any work already enqueued on the main actor.
+        // Runs after any work already enqueued on the main actor.
         await Task { @MainActor in }.value
         #expect(control.onTrigger != nil)
         withExtendedLifetime(second) {}

@@ -1,4 +1,4 @@
-// DirectTests - work that is called inside its trigger while there is no observer, and concurrent calls meanwhile.
+// DirectTests - work that runs inside the trigger call while there is no observer, and calls made during that work.
 
 import Actions
 import CompositeOperationsTestSupport

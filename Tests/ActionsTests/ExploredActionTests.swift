@@ -7,7 +7,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(.seconds(120)), .leavesNothing) struct ExploredActionTests {
-    /// The number of executions at work, and its maximum.
+    /// The number of executions in flight, and its maximum.
     private final class Load: Sendable {
         private let state = Locked((now: 0, most: 0, sum: 0))
         var most: Int { state.withLock { $0.most } }

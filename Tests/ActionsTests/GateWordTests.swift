@@ -1,4 +1,4 @@
-// GateWordTests.swift - the gates as pure machines: random events against a model of numbers alone.
+// GateWordTests.swift - the gates as pure state machines: random events, checked against a model made of plain numbers.
 
 import Actions
 import CompositeOperationsTestSupport

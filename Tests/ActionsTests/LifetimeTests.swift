@@ -104,7 +104,7 @@ import Testing
         source.set(Witness(values))
         let second = action.trigger(Witness(inputs))
         source.set(Witness(values))
-        #expect(values.value == 2)  // the running work's, and the newest
+        #expect(values.value == 2)  // the running work's value, and the newest one
         let third = action.trigger(Witness(inputs))
         #expect(await third.outcome.text == "rejected queueFull")
         #expect(inputs.value == 2)
@@ -164,8 +164,8 @@ import Testing
         _ = await offThread {
             for _ in 0..<(isSanitized ? 30 : 150) {
                 let actions = (0..<100).map { _ in Locked<Action<Void, Void>?>(action()) }
-                // One thread releases the actions while the other creates new ones, and thereby walks the
-                // existing ones.
+                // One thread releases the actions while the other creates new ones. Each creation walks the
+                // existing actions.
                 _ = concurrently(2) { thread in
                     for index in actions.indices {
                         if thread == 0 { actions[index].withLock { $0 = nil } } else { _ = action() }

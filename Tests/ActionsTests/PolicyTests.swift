@@ -61,7 +61,7 @@ import Testing
         await works.begun(1)
         let events = action.observeEvents { event in log.add("\(event.text) \(names[event.id]!)") }
         refusesOnce.withLock { $0 = true }
-        action.setLimit(3)  // slots for 1, which is refused, and for 2; the slot of 1 goes to 3
+        action.setLimit(3)  // slots for 1 and 2; 1 is refused, so 3 gets its slot
         #expect(log.entries == ["rejected precondition 1", "started 2", "started 3"])
         await works.begun(3)
         for input in [0, 2, 3] { works.end(input, .success(input)) }

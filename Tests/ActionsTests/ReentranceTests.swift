@@ -245,7 +245,7 @@ import Testing
     @Test(.promises("R10"))
     func `R10: a loop that never settles is reported once, and the caller returns`() async {
         await restless(changesBefore: 0)
-        // The count starts with the loop, and restarts with an execution.
+        // Changes are counted from the start of the loop. An execution restarts the count.
         await restless(changesBefore: 4_000)
         settlesNothingButWorks(.reject)
         settlesNothingButWorks(.coalesce)
@@ -317,7 +317,7 @@ import Testing
         events.cancel()
     }
 
-    /// A loop in which the work runs now and then is not reported. Part of the same test, because there is one sink.
+    /// A loop in which the work runs now and then is not reported. Part of the same test, because a process has one diagnostics sink.
     private func settlesNothingButWorks(_ policy: ActionPolicy) {
         let reports = Log()
         let flag = LiveValue(false)

@@ -236,7 +236,7 @@ import Testing
         kept.withLock { $0 }?.yield(4)
         #expect(log.take() == ["started", "value 0", "value 1", "value 2", "value 99", "finished"])
         #expect(kept.withLock { $0 }?.id == execution.id)
-        kept.withLock { $0 = nil }  // it retains the action, which retains its work
+        kept.withLock { $0 = nil }  // the execution retains the action, which retains its work
         withExtendedLifetime(events) {}
     }
 

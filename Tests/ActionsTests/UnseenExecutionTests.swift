@@ -1,4 +1,4 @@
-// UnseenExecutionTests - a failed execution whose failure nobody has looked at is reported when it is deallocated.
+// UnseenExecutionTests - a failed execution whose error was never read is reported when it is deallocated.
 
 import Actions
 import CompositeOperationsTestSupport
@@ -90,7 +90,7 @@ import Testing
             try #require(heard.take().count == 1)
             during.withLock { $0 = nil }
             try #require(try await told.areOf([], TestError(number: 0)))
-            let id = action.trigger(2).id  // no observer any more
+            let id = action.trigger(2).id  // the observer is gone
             try #require(
                 try await told.areOf(["execution \(id) of \(action.id)"], TestError(number: 2)))
         }

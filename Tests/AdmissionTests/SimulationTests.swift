@@ -118,7 +118,7 @@ import Testing
             while simulation.state[3].figures.waiting > 0 {
                 simulation.advance(to: simulation.now_ns + 1_000_000, service: service)
             }
-            // Leaves enough time for the tenant to have had no more than its share.
+            // Waits long enough that the tenant has had no more than its share.
             simulation.advance(to: simulation.now_ns + 11_000_000, service: service)
             simulation.ask(3, service: service)
         }
@@ -166,7 +166,7 @@ import Testing
         let late = figures.reduce(0) { $0 + $1.late }
         #expect(started + expired + late == 40_000)
         #expect(Double(started) >= 0.99 * Double(started + expired))
-        // Also for the lightest tenant, which the others affect most.
+        // This holds even for the tenant of the lowest weight, which the others affect most.
         for figures in figures {
             #expect(Double(figures.started) >= 0.985 * Double(figures.started + figures.expired))
         }

@@ -473,7 +473,7 @@ struct DoubtTests {
             Issue.record("a run that has not ended gave an output")
             return
         }
-        for _ in 0..<2 { Stubborn.begun.send(()) }  // begun twice more, to obtain its proof
+        for _ in 0..<2 { Stubborn.begun.send(()) }  // the command is begun twice more, to obtain its proof
         let report = try await journal.recover()
         #expect(report.runs.map(\.outcome) == [.incomplete] && report.inDoubt.isEmpty)
         #expect(receiver.live.isEmpty && receiver.complaints == [])

@@ -1,4 +1,4 @@
-// The file: its owner, its version, and its end.
+// The journal's file: its content after a loss, its owner, its version, and its limits.
 
 import CommandJournal
 import Commands

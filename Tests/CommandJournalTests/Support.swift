@@ -84,7 +84,7 @@ final class MemoryStore: JournalStore {
 }
 
 extension JournalRecord {
-    /// `done 3` and the like; of a run: `ended`.
+    /// Such as `done 3` for a member, or `ended` for a run.
     var tag: String { (phase.map { "\($0)" } ?? "?") + (member.map { " \($0)" } ?? "") }
 }
 

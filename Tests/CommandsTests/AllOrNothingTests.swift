@@ -585,7 +585,7 @@ struct AllOrNothingTests {
             },
         ])
         let failing = UndoableClosure { (_: CommandContext) in
-            // This command misbehaves: it undoes the run before it and executes it again, which breaks that run.
+            // This command misbehaves: it undoes the preceding run and executes that run again, which breaks it.
             try await inner.undo()
             fails.withLock { $0 = true }
             _ = try? await inner.execute()

@@ -49,7 +49,7 @@ private struct Model {
     private var gathering: [(number: Int, cost: Int)] = []
     private var count = 0
     private var now = 0
-    /// The time at which the first gathering command became the first.
+    /// The time at which the first gathered command became the first.
     private var since = 0
     private(set) var ran: [Int] = []
 
@@ -80,7 +80,7 @@ private struct Model {
 
     mutating func flush() { cut(upTo: count) }
 
-    /// Cuts batches while enough commands have gathered, or while a command up to `forced` has not run.
+    /// Cuts batches while enough commands have been gathered, or while a command up to `forced` has not run.
     private mutating func cut(upTo forced: Int = -1) {
         let most = settings.maxCost ?? .max
         while let first = gathering.first {

@@ -128,7 +128,7 @@ extension Locked<Int> {
         #expect(try await stack.undo())
         #expect(receiver.withLock { $0 } == [0] && !stack.isBroken && stack.index == 1)
         #expect(stack.undoName == "zero")
-        // A redo whose second change throws, and whose first change is undone only at the second try.
+        // A redo whose second change throws, and whose first change is undone only at the second attempt.
         try await stack.group("two") {
             try await stack.perform(Stubborn(number: 3, receiver: receiver, failures: fails))
             try await stack.perform(

@@ -162,7 +162,7 @@ struct InvokerTests {
             gate.wait()
         }
         let command = TransactionCommand(Immediate { _ in 4 }, delegate: listener)
-        // The group waits from the start, rather than finding the outcome later.
+        // The group waits from the start; it does not find the outcome already set.
         let group = TransactionGroup()
         group.add(command)
         group.seal()
@@ -224,7 +224,7 @@ struct InvokerTests {
         #expect(invoker.statistics.cancelled == 2)
     }
 
-    /// [The running command ended, and the next one began before it was cancelled.]
+    /// Regression test: the running command ended, and the next one began before it was cancelled.
     @Test(.promises("T16")) func `T16: after cancelAll no waiter begins`() async throws {
         for _ in 0..<20 {
             let invoker = SerialInvoker()
@@ -444,7 +444,7 @@ struct InvokerTests {
         let first = invoker.submit(
             Immediate { _ in
                 let handle = invoker.submit(ClosureCommand { 6 })
-                // Runs on the command's stack until it awaits; then the command continues.
+                // The task runs on the command's stack until it awaits; then the command continues.
                 return Task.immediate { try await handle.value }
             })
         #expect(try await first.value.value == 6)

@@ -11,7 +11,7 @@ import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing)
 struct OneNotificationTests {
-    /// The ways out of a run.
+    /// The ways in which a run can end.
     enum Way: CaseIterable, Sendable {
         case returns, throwsError, cancelledBefore, cancelledWhileItRuns, dropped, refused, shutDown,
             abandoned

@@ -8,7 +8,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct RunEndTests {
-    /// Runs that give no value, though nothing in them failed.
+    /// Runs that end without a value, though nothing in them failed.
     private func refused() async -> [CommandHandle<Void>] {
         let full = SerialInvoker(capacity: 1)
         let held = Held()
@@ -41,7 +41,7 @@ import Testing
             let operation = COOperation<Void>({ try await handle.value })
             operation.start()
             #expect((await operation.outcome.error as? CancelReason)?.kind == kind)
-            // The same for a composite whose block throws it.
+            // The same holds for a composite whose block throws the reason.
             let cascade = cascadeOperation { (_: CascadeScope) -> Void in _ = try handle.result?.get() }
             cascade.start()
             #expect((await cascade.outcome.error as? CancelReason)?.kind == kind)

@@ -13,7 +13,7 @@ private struct Add: SynchronousUndoableCommand {
     let sum: Locked<Int>
     let log: Log<UInt>
     var fails = false
-    /// A command that runs alongside fails, so this one is asked to end.
+    /// Whether a command that runs alongside fails, so that this one is asked to cancel.
     var isBesideFailing = false
 
     func perform(_ context: CommandContext) throws -> Performed<Int, Int> {
@@ -87,7 +87,7 @@ private struct Add: SynchronousUndoableCommand {
         async throws
     {
         let (sum, log) = (sum, log)
-        // A step that has begun runs to its end, and is not asked to end earlier.
+        // A step that has begun runs to its end, and is not asked to stop earlier.
         try await Task {
             let stack = UndoStack()
             let cancels = Cancelling(add: Add(number: 1, sum: sum, log: log))

@@ -76,7 +76,7 @@ struct UndoStackTests {
         ])
     }
 
-    /// A stack as a list of pages. It knows no commands and no proofs, and numbers each page that the stack was on.
+    /// A stack as a list of pages, without commands or proofs. Each page that the stack was on has a number.
     private struct Model {
         struct Step {
             var before: (Page, Int)
@@ -314,7 +314,7 @@ struct UndoStackTests {
                 } catch { return false }
             }
         }
-        // One of these tasks may be allocated where the step's task was.
+        // One of these tasks may be allocated at the address of the step's former task.
         @MainActor func callOften() async -> Int {
             await goOn.next()
             var refused = 0
@@ -369,8 +369,8 @@ struct UndoStackTests {
             }.value
         }
         #expect(answers.entries == Array(repeating: .reentrant, count: 8))
-        // A detached task inherits nothing, and waits its turn. A task begun in the group that calls after the group's
-        // end is like any other.
+        // A detached task inherits nothing, and waits its turn. A task that was begun in the group, but calls only after
+        // the group has ended, is treated like any other caller.
         let goOn = Mail<Void>()
         let (waiting, late) = try await stack.group {
             let waiting = Task.detached { try await calls.perform() }
@@ -884,7 +884,7 @@ struct UndoStackTests {
         }
         #expect(stack.count == 2 && stack.cleanIndex == nil)
         stack.markClean()
-        // The group "both" now holds change 1 alone. Change 2 stays, and does not block the undo of others.
+        // The group "both" now holds change 1 alone. Change 2 stays, and does not block the undo of other changes.
         receiver.withLock { $0 = [1] }
         try await stack.undo()
         try await stack.undo()

@@ -1,4 +1,4 @@
-// UnseenRunTests - a command that failed in an invoker unseen is reported when its run is deallocated.
+// UnseenRunTests - a failed command of an invoker, whose error was never read, is reported when its run is deallocated.
 
 import Commands
 import CompositeOperationsTestSupport

@@ -82,7 +82,7 @@ import Testing
         #expect(executing.starts.value == 1)
     }
 
-    /// Like an operation whose end Foundation reports before the dependent is known.
+    /// Simulates an operation that finishes before Foundation has registered the dependent.
     @Test func `an end that notifies no dependent is detected`() async throws {
         final class Silent: Foundation.Operation, @unchecked Sendable {
             override var isFinished: Bool { true }

@@ -20,14 +20,14 @@ extension OperationQueue {
 }
 
 extension Foundation.Operation {
-    /// Waits until the operation is finished, without blocking a thread. Adds no dependent: Foundation may lose one that
-    /// is added while the operation finishes.
+    /// Waits until the operation is finished, without blocking a thread. Polls instead of adding a dependent: Foundation
+    /// may lose a dependent that is added while the operation finishes.
     func ended() async { _ = await eventually { isFinished } }
 }
 
-/// An operation that is finished from outside, by a test, as network operations are.
+/// An operation that a test finishes from outside, as the network finishes a network operation.
 final class ManualOperation: Foundation.Operation, @unchecked Sendable {
-    // Unchecked: the state that is not in Foundation's class is locked.
+    // Unchecked: the state that this class adds is behind a lock.
     private let state = Locked((isExecuting: false, isFinished: false))
     let starts = Count()
     let cancellations = Count()

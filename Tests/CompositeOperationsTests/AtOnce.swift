@@ -6,7 +6,7 @@ import Dispatch
 import Glibc
 import PropertyTesting
 
-/// Runs `body` on `count` threads that start together. No thread of a task is blocked meanwhile.
+/// Runs `body` on `count` threads that start together, without blocking a thread of Swift's pool.
 func atOnce<Answer: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) -> Answer) async -> [Answer] {
     await withCheckedContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(returning: concurrently(count, body)) }
@@ -51,14 +51,14 @@ enum Ending: CaseIterable, Sendable {
 }
 
 extension AnyOperation {
-    /// Whether its block has returned, and nothing has ended it.
+    /// Whether its block has returned and the operation has not ended.
     var hasLeftOpen: Bool { tree.contains("its block has returned without an end") }
 
-    /// Spins until the block has returned: for threads that may spin.
+    /// Spins until the block has returned. Only for threads that may spin.
     func waitUntilLeftOpen() { while !hasLeftOpen { sched_yield() } }
 }
 
-/// Passes work on, and counts it.
+/// Counts work, and passes it on to another target.
 final class CountingTarget: ExecutionTarget {
     let submitted = Count()
     private let next: any ExecutionTarget

@@ -1,4 +1,4 @@
-// Cancel: of anything, at any time, from any thread: G9, G11, G12, G14.
+// Cancelling anything, at any time, from any thread: G9, G11, G12, G14.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -28,8 +28,8 @@ import Testing
         }
     }
 
-    /// Builds a root, a composite in it, another one in that, and a leaf. Brings the operation at `level` to `moment`,
-    /// and cancels it.
+    /// Builds a root, a composite inside it, a second composite inside the first, and a leaf. Brings the operation at
+    /// `level` to `moment`, and cancels it.
     private func cancel(_ level: Level, at moment: Moment, _ isCascade: Bool) async throws {
         let (mailbox, clock, hold) = (Mailbox(), ManualClock(), Gate())
         let (registering, told, asked) = (Gate(), Log<Int>(), Log<Int>())
@@ -106,7 +106,7 @@ import Testing
             root = transaction
         }
         if moment == .ready, level != .root {
-            // Children are ready only while they wait for their turn, which is a test of its own.
+            // Children are ready only while they wait for their turn. A separate test covers that.
             root.cancel()
             _ = await root.outcome
             return
@@ -143,7 +143,7 @@ import Testing
         #expect(outcome.reason?.kind == (depth == 0 && !isDeciding ? .requested : .child))
         for (at, each) in operations.withLock({ $0 }) {
             let outcome = await each.outcome
-            // An operation that began concurrently with the held block may register too late.
+            // A descendant may be registered too late if its composite runs concurrently with the held block.
             var isTooLate = false
             if moment == .registering, at > depth + 1, case .failed(let error) = outcome {
                 isTooLate = error is RegistrationError
@@ -239,7 +239,7 @@ import Testing
                         runs[step].add()
                         if step == bad { attempt.cancel() } else { attempt.finish() }
                     }
-                    if isEarly, step == bad { leaf.cancel() }  // before its turn, and before all others
+                    if isEarly, step == bad { leaf.cancel() }  // before any step has begun
                 }
             }
             #expect(await cascade.outcome.reason?.kind == .child)
@@ -307,7 +307,7 @@ import Testing
             let answers = await racing(2) { thread in thread == 0 ? all[0].cancel() : all[1].finish() }
             #expect(answers[0])
             #expect(await group.outcome.isCancelled)
-            // A finish that came first made room for one more.
+            // If the finish came first, it made room for one more child.
             #expect(runs.value <= (answers[1] ? 3 : 2))
         }
     }
@@ -326,8 +326,8 @@ import Testing
             let subject = composites[choices[0] % composites.count]
             root.start()
             let violations = Log<String>()
-            // Only operations whose handles the block has passed out: others may already be registered, or may still be
-            // refused.
+            // Checks only operations whose handles have been recorded. Others may be registered already without a
+            // recorded handle, or may still be refused.
             typealias Found = [(operation: OperationHandle<Void>, runs: Int)]
             let found = await racing(2) { thread -> Found in
                 for _ in 0..<(choices.last! * 20) where subject.operation?.isEnded == true { break }

@@ -10,14 +10,15 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct CascadeTests {
     /// No lock: the cascade alone orders the accesses, and ThreadSanitizer checks that.
     private final class Unguarded: @unchecked Sendable {
-        // Unchecked: the ordering is what is tested.
+        // Unchecked, because the ordering is under test.
         var steps: [Int] = []
     }
 
     // MARK: G17
 
     @Test(.promises("G17")) func `steps start in order, and see the writes of earlier ones`() async {
-        // The kind of a step (0 ... 5: leaves, 6 and 7: composites), and where it runs.
+        // Each number encodes the kind of a step (number % 8; 0 to 5: leaves, 6 and 7: composites) and its target
+        // (number / 8).
         let steps = Generator<[Int]>.array(of: .int(in: 0...31), count: 0...12)
         await forAll(steps, cases: scaled(200)) { kinds in
             let written = Unguarded()

@@ -1,4 +1,4 @@
-// ChildOrderTests - which child is next: random registrations, ends and new attempts, against a plain list.
+// ChildOrderTests - which child starts next: random registrations, ends and new attempts, checked against a plain list.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -17,9 +17,9 @@ private enum Event {
     case register
     /// The composite asks for the next child until there is none.
     case ask
-    /// The child at this place among those in flight, modulo their number, finishes.
+    /// Finishes the child at this index among the children in flight, modulo their number.
     case finish(Int)
-    /// A child that is not in flight is finished by hand.
+    /// Finishes by hand a child that is not in flight.
     case finishUnstarted(Int)
     case restart
 }
@@ -31,7 +31,7 @@ private let events: Generator<Event> = .frequency([
     (1, .element(of: [.restart])),
 ])
 
-/// A machine, and the children as seen by an external observer.
+/// The state machine under test, and the children as an external observer sees them.
 private struct Trial {
     var machine: ChildOrder
     let width: Int
@@ -93,7 +93,7 @@ private struct Trial {
         #expect(waiting.isEmpty || inFlight.count == width, "\(waiting) wait, and \(inFlight) are in flight")
     }
 
-    /// Everything that is registered can be brought to its end.
+    /// Runs every registered child to its end.
     mutating func drain(isCascade: Bool) {
         for _ in 0...isFinished.count {
             apply(.ask, isCascade: isCascade)

@@ -1,4 +1,4 @@
-// R55: copies.
+// R55: copies of operations.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -132,13 +132,13 @@ import Testing
         try await group.value
         let copy = copies.entries[0]
         try await copy.run()
-        for each in [group, copy] {  // behind their closures
+        for each in [group, copy] {  // runs after their closures
             await withCheckedContinuation { done in each.onOutcome { _ in done.resume() } }
         }
         #expect(called.entries.count { $0 == "completion" } == 2)
         #expect(called.entries.contains("cancellation"))
         #expect(most.withLock { $0 } <= 2)
-        copies.removeAll()  // their blocks add to this log
+        copies.removeAll()  // breaks a cycle: their blocks hold this log
     }
 
     @Test(.promises("R55"))
@@ -161,7 +161,7 @@ import Testing
         let own = CountingTarget(to: elsewhere)
         let one = COOperation<Void>(on: own) { $0.finish() }
         let copy = one.copy()
-        // Also after the original was admitted to a queue: that queue is not its own target.
+        // The same after a queue has admitted the original: the queue does not become the original's own target.
         let queue = COOperationQueue(on: serialQueue())
         #expect(queue.add(one))
         try await one.value
@@ -180,8 +180,8 @@ import Testing
         try await aimed.copy().run()
         #expect(behind.submitted.value == 2)
 
-        // The copy of a cascade has the original's target, too, although a queue admitted the original. The child runs
-        // where the queue says.
+        // The copy of a cascade has the original's target, too, although a queue admitted the original. The original's
+        // child runs on the queue's target.
         let steps = CountingTarget(to: elsewhere)
         let cascade = COCascadeOperation(on: steps, options: Self.keeping) { $0.operation {} }
         #expect(queue.add(cascade))
@@ -206,7 +206,7 @@ import Testing
         try await copy.value
         #expect(behind.submitted.value == 1)
 
-        // A composite and its child.
+        // A composite and its child: two turns.
         let cascade = COCascadeOperation { $0.operation {} }.copy()
         #expect(queue.add(cascade))
         try await cascade.value
@@ -231,7 +231,7 @@ import Testing
         let other = cascadeOperation { cascade in .value(of: try cascade.add(copy)) }
         #expect(try await other.value == 1)
         #expect(try await copies.entries[1].run() == 1)
-        copies.removeAll()  // their blocks add to this log
+        copies.removeAll()  // breaks a cycle: their blocks hold this log
     }
 
     @Test func `R55: a copy of a step that takes a value uses the same value`() async throws {

@@ -1,5 +1,5 @@
-// DecisionCornerTests - corner cases that no other test covered: what decides an attempt, and what comes too late for
-// it. Each was found by a defect that the other tests let pass (Verification/Mutants/swift-by-hand.txt).
+// DecisionCornerTests - corner cases that no other test covered: what decides an attempt, and what comes too late to
+// decide it. Each was found by a defect that the other tests let pass (Verification/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -10,7 +10,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// Reports when a piece of work is done.
+/// Runs work elsewhere, and reports when a piece has returned.
 private final class TellingTarget: ExecutionTarget {
     let done = Mail<Void>()
     var isCurrent: Bool { false }
@@ -131,7 +131,8 @@ private final class TellingTarget: ExecutionTarget {
         let lane = try SerialLane()
         let group = transactionalOperation(on: lane, options: options) { group in
             let epoch = epochs.add()
-            // The second block has returned when its child runs: otherwise awake() would be a rerun.
+            // From the second epoch on, block and child share a lane, so the block has returned when the child runs.
+            // Otherwise awake() would act as rerun.
             group.operation(on: epoch > 1 ? lane : elsewhere) { attempt in
                 if group.control.attempt < 3 { attempt.cancel() } else { attempt.finish() }
             }
@@ -203,7 +204,7 @@ private final class TellingTarget: ExecutionTarget {
         }
         let token = await other.next()
         #expect(await eventually { clock.sleepers == 1 })
-        // The child's composite is in a pause, and would begin its next attempt with a round.
+        // The child's composite is in a pause. After this cancel, it would begin its next attempt with a round.
         #expect(only.withLock { $0! }.cancel())
         #expect(token.cancel())
         #expect(await group.outcome.isFinished, "without a pause")
@@ -255,7 +256,7 @@ private final class TellingTarget: ExecutionTarget {
         let (tokens, fallbacks, told) = (Mail<COOperation<Void>.Attempt>(), Count(), Count())
         let resolver = COOperationResolver(maxAttempts: 2, backoff: .constant(.seconds(1)), clock: clock)
         let withFallback = COOperationResolver(maxAttempts: 2, fallback: { _ in fallbacks.add() })
-        // The composite that ends all of them is in the middle, so they may go on in either order.
+        // The composite whose round ends the group is in the middle, so the composites may resume in either order.
         let resolvers = [withFallback, nil, withFallback]
         let group = transactionalOperation(on: lane) { group in
             for resolver in resolvers {
@@ -272,7 +273,8 @@ private final class TellingTarget: ExecutionTarget {
         while all.count < 4 { all.append(await tokens.next()) }
         for token in all where token.operation.name == "first" { #expect(token.fail(TestError())) }
         #expect(await eventually { clock.sleepers == 1 })
-        // Each composite will begin with a round; the round of the middle one leaves the group no attempt.
+        // Each inner composite will begin its next attempt with a round. The middle one has no resolver, so its round
+        // ends it, and the group has no attempt left.
         for token in all where token.operation.name != "first" { #expect(token.operation.cancel()) }
         clock.advance(by: .seconds(1))
         #expect(!(await group.outcome.isFinished))
@@ -356,7 +358,7 @@ private final class TellingTarget: ExecutionTarget {
         }
         #expect(await cascade.outcome.error as? TestError == TestError(number: 3))
         #expect(asked.value == 1 && runs.value == 1 && fallbacks.value == 1 && cascade.attempt == 1)
-        // The fallback comes after the question, and while the decision is open.
+        // The fallback is called after the predicate of `asking`, while the decision is open.
         let states = Log<OperationState>()
         let other = cascadeOperation { cascade in
             cascade.operation { () throws -> Void in throw TestError() }
@@ -405,7 +407,7 @@ private final class TellingTarget: ExecutionTarget {
         } cancellation: { outer in
             if outer.attempt == 1 { outer.awake() }
         }
-        target.letGo()  // its block has returned: otherwise it would be run again
+        target.letGo()  // the block has now returned; otherwise awake() would rerun it
         let child = await children.next()
         #expect(await eventually { child.state == .queued })
         #expect(child.cancel())
@@ -453,7 +455,7 @@ private final class TellingTarget: ExecutionTarget {
             while cascade.attempt == 2, cascade.state != .deciding, !cascade.isEnded { sched_yield() }
         }
         #expect(await cascade.outcome.isFinished)
-        // The last attempt may be over before the call that began it has returned.
+        // The last attempt may end before the call that began it returns.
         #expect(await eventually { answers.entries == [true, true] })
         #expect(cascade.attempt == 3)
     }

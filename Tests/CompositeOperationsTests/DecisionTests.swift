@@ -1,4 +1,4 @@
-// The decisions of a composite when a child did not finish, and which handlers are asked when: G3, G4, G13.
+// How a composite decides when a child does not finish, and which handlers are called when: G3, G4, G13.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -70,7 +70,7 @@ import Testing
             }
         composite.onOutcome { outcome in log.add(outcome.isFinished ? "finished" : "ended") }
         #expect(await eventually { leaves.withLock { $0.count == 2 && $0[0].isExecuting } })
-        // Each block has returned: an awake before that would run the block again.
+        // Wait until each block has returned: an awake before that would run the block again.
         #expect(await eventually { queue.waitingComposites.count == depth + 1 })
         let found = leaves.withLock { $0 }
         return Case(composite: composite, mailbox: mailbox, log: log, first: found[0], second: found[1])
@@ -293,7 +293,7 @@ import Testing
     }
 
     @Test func `a resolver that a handler uses may ask, and its fallback may decide`() async throws {
-        // A retry rule that has to be asked.
+        // A resolver with a retry predicate, which has to be called.
         let asking = try await makeCase(false) { composite in
             composite.resolve(using: COOperationResolver(maxAttempts: 2, retryIf: { $0.index == 0 }))
         }
@@ -352,7 +352,7 @@ import Testing
             if isCascade, let bad = ends.first(where: { !$0.isGood }) {
                 #expect(outcome.isFailed == bad.isFailure)
             }
-            await root.expectEnd()  // that exactly one closure was called, too
+            await root.expectEnd()  // also checks that exactly one closure was called
         }
     }
 
@@ -360,7 +360,7 @@ import Testing
         let cases = Generator<[Int]>.array(of: .int(in: 1...3), count: 1...4)
         await forAll(Generator<([Int], Int)>.zip(cases, .int(in: 0...3)), cases: scaled(150)) {
             tries, choice in
-            // Child k finishes at its try number tries[k].
+            // Child k finishes on its try number tries[k].
             let (isCascade, isAwake) = (choice % 2 == 0, choice / 2 == 0)
             let begun = tries.map { _ in Count() }
             let (completions, asked) = (Count(), Log<Int>())
@@ -445,7 +445,7 @@ import Testing
     // MARK: G13
 
     @Test(.promises("G13")) func `a leaf's cancel ends each level once, inner before outer`() async {
-        // On one lane, so that the order in which handlers are posted is the order in which they run.
+        // On one lane, so handlers run in the order in which they are posted.
         await forAll(Generator<[Bool]>.array(of: .bool, count: 1...8), cases: scaled(60)) { levels in
             let log = Log<Int>()
             let asked = Log<Int>()
@@ -476,8 +476,8 @@ import Testing
             await withCheckedContinuation { continuation in root.onOutcome { _ in continuation.resume() } }
             // Each level from the innermost to the deciding one is asked, and no level beyond it.
             #expect(asked.entries == Array(levels.indices.reversed().prefix(levels.count - decider)))
-            // After an awake no level has ended. A rerun makes new levels, and the old ones end, perhaps after the
-            // root.
+            // An awake keeps all levels, so each one ends once. A rerun creates new levels, and the old ones end too,
+            // perhaps after the root.
             let ends = levels.indices.flatMap {
                 Array(repeating: $0, count: $0 > decider && !isAwake ? 2 : 1)
             }
@@ -487,7 +487,7 @@ import Testing
         }
     }
 
-    /// Nested composites. The leaf in the innermost one is cancelled the first time, and finishes the second time.
+    /// Nested composites. The leaf in the innermost one is cancelled on its first run, and finishes on its second.
     private static func nest(
         _ levels: [Bool], at level: Int, _ lane: any ExecutionTarget, _ asked: Log<Int>, _ ended: Log<Int>,
         _ decide: @escaping @Sendable (Int, CompositeOperation<Void>) -> Void

@@ -59,7 +59,7 @@ import Testing
             try await one.run()
             try #require(first.submitted.value == 1 && second.submitted.value == 0)
             try await cascade.run()
-            // The cascade's step was made while the second target was in force.
+            // The cascade's step was created while the second target was the default.
             try #require(first.submitted.value == 2 && second.submitted.value == 1)
             try #require(COQueues.setDefaultQueue(nil) === second)
             try #require(COQueues.defaultQueue === Scheduler.shared)

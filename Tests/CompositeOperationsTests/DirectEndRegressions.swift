@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// Keeps no handle.
+    /// Starts a cascade that comes to the given end, and keeps no handle of it.
     private func start(_ end: String, _ isOpen: Gate, _ told: Log<String>, _ isTold: Gate) {
         let tell: @Sendable (String) -> Void = {
             told.add($0)

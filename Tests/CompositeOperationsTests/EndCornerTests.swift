@@ -1,5 +1,5 @@
-// EndCornerTests - corner cases that no other test covered: who is notified of an end. Each was found by a defect that
-// the other tests let pass (Verification/Mutants/swift-by-hand.txt).
+// EndCornerTests - corner cases that no other test covered: which observers are notified of an end. Each was found by a
+// defect that the other tests let pass (Verification/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -50,7 +50,7 @@ import Testing
     @Test func `tasks that begin to wait during the end see it`() async {
         let all = (0..<scaled(10_000)).map { _ in COOperation<Int>() }
         let waits = Count()
-        // The finisher follows the waiting task closely, on a dedicated thread: otherwise it would occupy a thread that
+        // The finisher follows the waiting task closely. It has a dedicated thread, so it does not occupy a thread that
         // runs tasks.
         async let isOver = onSmallStack {
             for (index, one) in all.enumerated() {
@@ -111,7 +111,7 @@ import Testing
             let all = (0..<1_000).map { _ in COOperation<Void>() }
             let arrived = Count()
             let answers = await race(2) { _ in
-                // In lockstep, so that the two threads meet at some operations.
+                // In lockstep, so that the two threads reach some operations at the same time.
                 all.enumerated().map { index, operation in
                     arrived.add()
                     var looks = 0

@@ -50,7 +50,8 @@ import Testing
                     }
                 }
             }
-            // Operations that are suspended now would stay suspended.
+            // In half of the cases, resume operations that are still suspended until the tree ends by itself. Otherwise
+            // the cancel below ends it.
             if choices[0] % 2 == 0 {
                 for operation in root.registered { operation.resume() }
                 let isOver = await eventually {
@@ -61,7 +62,7 @@ import Testing
             }
             root.operation?.cancel()
             _ = await root.operation?.outcome
-            // A redo runs blocks more than once, so the test checks only what is reported.
+            // A redo runs blocks more than once, so the test checks only that each block that began has returned.
             for node in nodes {
                 guard let operation = node.operation else { continue }
                 _ = await operation.outcome
@@ -131,7 +132,7 @@ import Testing
             let root = transactionalOperation { group in
                 group.cascadeOperation { cascade in
                     cascade.operation(on: elsewhere) { attempt in
-                        attempt.finish()  // the next step starts, and this block stays
+                        attempt.finish()  // the next step starts while this block keeps running
                         begun.add()
                         gate.wait()
                     }
@@ -142,7 +143,7 @@ import Testing
                 }
                 group.operation { () async throws in
                     begun.add()
-                    for await _ in open {}  // a cancelled task leaves at once
+                    for await _ in open {}  // ends at once if the task is cancelled
                     await withCheckedContinuation { continuation in
                         elsewhere.async {
                             gate.wait()
@@ -416,7 +417,7 @@ import Testing
                 let runs = Count()
                 let sync = COSyncOperation<Void>(on: target) { attempt in
                     runs.add()
-                    attempt.suspend()  // does not hold the waiter of an end
+                    attempt.suspend()  // does not keep an end from the waiter
                 }
                 let answers = await racing(2) { thread in thread == 0 ? sync.start() : sync.cancel() }
                 #expect(answers[1])
@@ -452,7 +453,7 @@ import Testing
                     #expect(reason.underlying is CancellationError)
                 }
             }
-            // From the top down along the first causes, to the leaf that began it.
+            // Follow the first cause at each level, from the root down to the leaf that caused the end.
             var node = root
             while !node.children.isEmpty {
                 let causes = (node.operation as? CompositeOperation<Void>)?.causes ?? []
@@ -611,7 +612,7 @@ enum Kind: CaseIterable, Sendable {
 enum Ended: CaseIterable, Sendable {
     case finish, fail, cancel
 
-    /// - Returns: false if the operation has no such end.
+    /// - Returns: whether the call was accepted; false if the operation has no such call.
     func end(_ operation: OperationHandle<Void>) -> Bool {
         switch self {
         case .cancel: return operation.cancel()

@@ -1,4 +1,4 @@
-// R26, R27 of the specification: what is left of attempts and epochs that are over.
+// R26, R27 of the specification: what remains of attempts and epochs that are over.
 
 import CompositeOperations
 import CompositeOperationsTestSupport

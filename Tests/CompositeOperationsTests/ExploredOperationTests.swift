@@ -1,5 +1,5 @@
-// ExploredOperationTests.swift - operations, their queues and their timers in every order of their turns, their handlers,
-// and of the tasks that finish, cancel, suspend and repeat them.
+// ExploredOperationTests.swift - operations, queues and timers, in every order of turns, handlers, and the tasks that
+// finish, cancel, suspend and rerun operations.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -9,7 +9,7 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct ExploredOperationTests {
-    /// Where blocks and handlers run: each is a task of the exploration.
+    /// Handlers run on ``target``, as blocks do: each is a task of the exploration.
     private static var options: OperationOptions {
         var options = OperationOptions()
         options.handlerTarget = target
@@ -61,7 +61,7 @@ import Testing
             #expect(answers.filter { $0 }.count == 1)
             let outcome = await one.outcome
             #expect(outcome.isFinished == answers[0] && outcome.isCancelled == answers[2])
-            // Handlers come after the closures.
+            // Handlers are called after the closures.
             await withCheckedContinuation { continuation in one.onOutcome { _ in continuation.resume() } }
             #expect(told.entries == [outcome.isFinished ? "finished" : answers[1] ? "failed" : "cancelled"])
             seen.add(told.entries[0])
@@ -150,10 +150,10 @@ import Testing
             #expect(await isCancelled != outcome.isFinished)
             let count = (0..<2).map { child in runs.entries.count { $0 == child } }
             if outcome.isFinished {
-                // The other child is redone only if the failure found it unfinished.
+                // The other child is redone only if it had not finished when this one failed.
                 #expect(count[1] == 2 && (1...2).contains(count[0]))
             } else {
-                // A group that failed before it was cancelled has failed.
+                // If the failure came before the cancel, it is the group's outcome.
                 #expect(outcome.isCancelled || outcome.error is TestError && count[1] == 1)
                 #expect(count[0] <= 2 && count[1] <= 2)
             }

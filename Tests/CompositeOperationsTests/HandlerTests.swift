@@ -17,7 +17,7 @@ import Testing
         async
     {
         await forAll(Shape.composite(depth: 4, badness: 25), cases: scaled(100)) { shape in
-            // Every kind of handler checks: closures at the root, onOutcome at each node (in Node).
+            // Handlers of every kind make the check: closures at the root, onOutcome at each node (in Node).
             let root = Node(shape)
             let violations = Log<String>()
             let check: @Sendable (String) -> Void = { who in
@@ -224,7 +224,7 @@ import Testing
                 } cancellation: { composite in
                     asked.add()
                     wait(composite)
-                    // The use above has decided, or this call does.
+                    // Either the calls in `wait` have decided, or this call does.
                     if choice % 2 == 1 { composite.awake() }
                 }
                 composite.onOutcome { [unowned composite] _ in wait(composite) }
@@ -263,7 +263,7 @@ import Testing
                 case 0: other.cancel()
                 case 1: other.suspend()
                 case 2: other.resume()
-                case 3: if called.value < 60 { other.rerun() }  // or it would go on for ever
+                case 3: if called.value < 60 { other.rerun() }  // otherwise this might never end
                 default: Self.useEverything(other)
                 }
                 if let own = node.operation { Self.useEverything(own) }
@@ -371,7 +371,7 @@ import Testing
 
     // MARK: G7
 
-    /// Runs work on threads elsewhere, and marks them.
+    /// Runs work on a concurrent dispatch queue that carries a mark.
     private final class Marked: ExecutionTarget {
         private static let key = DispatchSpecificKey<Int>()
         static var current: Int? { DispatchQueue.getSpecific(key: key) }
@@ -381,7 +381,7 @@ import Testing
         func submit(_ work: ExecutionWork) { queue.async { work.run() } }
     }
 
-    /// Where a handler runs: on a marked target, on the built-in scheduler, or anywhere else.
+    /// Where the calling code runs: on a marked target, on the built-in scheduler, or anywhere else.
     private static var here: String {
         if let mark = Marked.current { return "\(mark)" }
         return Scheduler.current === Scheduler.shared ? "built-in" : "nowhere"
@@ -458,7 +458,7 @@ import Testing
                     case "handler": hasTarget ? "2" : "built-in"
                     case "explicit": "3"
                     case "onCancel": hasTarget ? "2" : "built-in"
-                    default: "built-in"  // a child's: it has no target of its own, and inherits none
+                    default: "built-in"  // a child's handler: a child inherits no target
                     }
                 #expect(place == expected, "\(who)")
             }
@@ -488,7 +488,8 @@ import Testing
 }
 
 extension OperationHandle where Success == Void {
-    /// Waits until the handlers that exist when the operation has ended have returned. Handlers run in turn.
+    /// Waits until the operation has ended and all handlers added before this call have returned. Handlers run one at a
+    /// time, in order.
     func handlersAreOver() async {
         await withCheckedContinuation { continuation in onOutcome { _ in continuation.resume() } }
     }

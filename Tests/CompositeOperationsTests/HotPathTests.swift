@@ -1,5 +1,5 @@
 // HotPathTests - the fast paths of DESIGN.md, section 4: a leaf that ends in one step, a turn that bypasses the queue,
-// a step with a value in a single object, a place of fixed layout for values.
+// a step and its value in a single object, fixed-layout storage for values.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -9,7 +9,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// Runs a closure when it is released: if a block captured it, when the captures of the block are released.
+/// Runs a closure on its release. If a block captured the object, that is when the block's captures are released.
 private final class Farewell: Sendable {
     private let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -98,7 +98,7 @@ private struct Nothing: Sendable, Equatable {}
                 ran.add()
             }
             let outcome = await cascade.outcome
-            // Unless the next step, on another worker, was faster.
+            // On another worker, the next step may have run before the cancel.
             #expect(outcome.isCancelled || ran.value == 1)
             if outcome.isFinished { #expect(ran.value == 1) }
         }
@@ -129,7 +129,8 @@ private struct Nothing: Sendable, Equatable {}
         }
     }
 
-    /// The largest number of handlers not yet called when a step begins, with as many cascades as there are workers.
+    /// Runs as many cascades as there are workers, and measures the largest number of handlers not yet called when a
+    /// step begins.
     @Test func `steps without an end do not delay the handlers of earlier ones`() async throws {
         let steps = scaled(100_000)
         let worst = Locked(0)
@@ -249,8 +250,8 @@ private struct Nothing: Sendable, Equatable {}
 
     // MARK: Values
 
-    // No value with an alignment of 64 bytes (SIMD8<Double>): with one, the optimised build of this test corrupts the
-    // memory of its task, for a reason that is not known yet. A separate program that does the same does not.
+    // Not called with a value that has an alignment of 64 bytes (SIMD8<Double>): with one, the optimised build of this
+    // test corrupts the memory of its task, for a reason not yet known. A separate program that does the same does not.
     private func travels<Value: Sendable & Equatable>(_ value: Value) async throws {
         let single = try await operation { value }.value
         #expect(single == value)

@@ -50,7 +50,7 @@ import Testing
                 return 3
             }
             scope.operation(on: elsewhere) { () async throws -> Void in
-                // In a cascade the earlier children have finished; in a group they finish sooner or later.
+                // In a cascade the earlier children have finished. In a group they may not have.
                 if isCascade {
                     #expect(token.isFinished)
                     #expect(try await [valued.value, returning.value, asynchronous.value] == [1, 2, 3])
@@ -473,7 +473,7 @@ import Testing
             for await transition in one.transitions { all.append(transition) }
             return all
         }
-        // The task begins to observe when it reads its first element; the start may come before that.
+        // The task begins to observe when it reads its first element. The operation may be started before that.
         await Task.yield()
         try await one.run()
         let all = await observing.value

@@ -1,4 +1,4 @@
-// MainQueueTests - waits on the main thread: what is served meanwhile, what wakes them, and what a pump does.
+// MainQueueTests - waits on the main thread: what they serve meanwhile, what wakes them, and what a pump does.
 
 @testable import CompositeOperations
 import CompositeOperationsTestSupport
@@ -37,7 +37,7 @@ import Testing
     private static let nestedRunLoop = Scene("an item empties the descriptor") {
         for _ in 0..<20 {
             let one = COOperation<Void>()
-            // The inner items are posted later: items that are present before the wait are served without the
+            // The inner items are posted during the wait. Items that are queued before the wait are served without the
             // descriptor.
             DispatchQueue.main.async {
                 operation {
@@ -105,7 +105,7 @@ import Testing
             clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
             return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
         }
-        // A turn of the sync operation itself wakes the sleeping waiter.
+        // The turn of each rerun of the sync operation wakes its sleeping waiter.
         let runs = Count()
         let sync = COSyncOperation<Void> { attempt in
             if runs.add() < 3 { operation { attempt.rerun() } } else { attempt.finish() }
@@ -125,7 +125,7 @@ import Testing
 
     // MARK: What cannot be served
 
-    /// Waits for an operation that ends when the listener for diagnostics has been called.
+    /// Waits for an operation that ends when the diagnostics listener is called.
     static func waitUntilTold() {
         let inner = COOperation<Void>()
         Diagnostics.onReport { diagnostic in
@@ -149,7 +149,7 @@ import Testing
         #expect(await Self.inItem.status() == 0)
     }
 
-    /// As in a test process, where other threads run the items.
+    /// This is the situation in a test process, where other threads run the main queue's items.
     @Test func `the same after the main thread exits`() async {
         await #expect(processExitsWith: .success) {
             await withCheckedContinuation { done in
@@ -226,20 +226,20 @@ import Testing
         #expect(await Self.pump.status() == 0)
     }
 
-    /// A pump that serves twice, like a run loop in which a timer runs a run loop.
+    /// A pump that serves twice, like a run loop whose timer runs a nested run loop.
     private static let eaten = Scene("eaten") {
         let calls = Count()
         let one = COOperation<Void>()
         MainQueue.install { _ in
             if calls.add() == 1 {
-                RawMainQueue.empty()  // of what was found out before the wait
+                RawMainQueue.empty()  // discards wake-ups from before the wait
                 operation { one.finish() }
             }
             for _ in 0..<2 where RawMainQueue.awaitItems() { RawMainQueue.serve() }
             return true
         }
         expectInScene(one.wait()?.isFinished == true, "it finished")
-        // One more item is on its way, which finds that the wait is over.
+        // One more item is on its way. It will find that the wait is over.
         let more = Count()
         while RawMainQueue.awaitItems(50) {
             RawMainQueue.serve()

@@ -1,4 +1,4 @@
-// MainThread.swift - scenes on a main thread. The main thread of a test process is not available: it stays in
+// MainThread.swift - scenes that run on a main thread. The main thread of a test process is not available: it stays in
 // `dispatchMain()` for ever. Each scene therefore runs in a separate process: this program, started again, plays the
 // scene before its `main`.
 
@@ -30,7 +30,7 @@ struct Scene: Sendable {
 
     /// Plays the scene, in another process.
     ///
-    /// - Returns: the status of the process as reported by `waitpid`; 0: all was as expected.
+    /// - Returns: the status of the process as reported by `waitpid`; 0 if all expectations held.
     func status() async -> Int32 {
         await aside { [name] in
             let arguments: [UnsafeMutablePointer<CChar>?] = [strdup(name), nil]
@@ -81,7 +81,7 @@ enum RawMainQueue {
     /// Waits for something in the queue.
     ///
     /// - Parameter milliseconds: how long at most; -1: for ever.
-    /// - Returns: whether there was something; then the descriptor is empty.
+    /// - Returns: whether the queue had something; if so, the descriptor has been emptied.
     static func awaitItems(_ milliseconds: Int32 = -1) -> Bool {
         var one = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&one, 1, milliseconds) == 1 else { return false }

@@ -1,4 +1,4 @@
-// MemoryTests - what is kept, by whom, and for how long (G37, G38).
+// MemoryTests - which objects are kept alive, by what, and for how long (G37, G38).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -7,7 +7,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Uses an operation when it is released. Where that is possible, no lock of ours is held.
+/// Uses an operation when it is released, so it must not be released while a lock of ours is held.
 private final class Visitor: Sendable {
     private let visited: Count
     private let operation = Locked<AnyOperation?>(nil)
@@ -31,7 +31,7 @@ private struct Gone {
 }
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct MemoryTests {
-    /// Ways in which an operation comes to its end.
+    /// How an operation ends.
     private enum End: CaseIterable {
         case finished, failed, cancelled, unstarted, threw, rerun, paused, resolved
     }
@@ -191,7 +191,7 @@ private struct Gone {
             last.withLock { $0 = step }
         }
         #expect(await cascade.outcome.isFinished)
-        // Only this test holds the chain then.
+        // From now on only this test holds the chain.
         #expect(await eventually { last.withLock { isKnownUniquelyReferenced(&$0) } })
         #expect(released.value == 0)
         await onSmallStack { last.withLock { $0 = nil } }
@@ -225,7 +225,7 @@ private struct Gone {
         #expect(gone.left == 0 && released.value == 1 && told.value == 0)
     }
 
-    /// The shape of a composite, and what becomes of it.
+    /// How a composite comes to its end.
     private enum Fate: CaseIterable {
         case finished, failed, cancelled, cancelledSuspended, undecided, awoken, rerun, threw, exhausted, late
     }
@@ -400,8 +400,8 @@ private struct Gone {
                 hasReturned.open()
             }
             #expect(await eventually { queue.pendingOperations.count == 2 })
-            // Both turns are taken together. While the first one is being sent, the second operation ends, and its
-            // thread leaves.
+            // Both turns are taken from the queue together. While the first one is being sent, the second operation
+            // ends, and the thread that waits for it returns.
             target.interpose { [unowned sync] in
                 sync.cancel()
                 hasReturned.wait()
@@ -461,7 +461,7 @@ private struct Gone {
         #expect(await eventually { gone.left == 0 })
     }
 
-    /// The `deinit` of an object captured in a block runs when the block is released.
+    /// The `deinit` of a captured object runs when the closure that captured it is released.
     @Test(.promises("G37")) func `diagnostics listeners are released under no lock`() async {
         // In a separate process, because the listener is global.
         await #expect(processExitsWith: .success) {

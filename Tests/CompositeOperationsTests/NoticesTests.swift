@@ -11,7 +11,7 @@ private enum Step: Hashable, Sendable {
     case append(Int)
     case pop(Int)
     case takeAll
-    /// Removes the element at that place, if there is one.
+    /// Removes the element at this index, if there is one.
     case remove(Int)
     case removeEven
 }
@@ -56,8 +56,8 @@ private let steps = Generator<Step>.frequency([
                     model.removeAll { $0.isMultiple(of: 2) }
                 }
                 #expect(queue.count == model.count && queue.all == model)
-                // At most as many taken elements as remaining ones, plus a few; and no large buffer when the queue is
-                // empty.
+                // The array holds at most as many taken elements as remaining ones, plus a few. An empty queue keeps no
+                // large buffer.
                 #expect(queue.elements.count <= 2 * queue.count + 16)
                 if case .pop = step, model.isEmpty { #expect(queue.elements.capacity <= 64) }
             }

@@ -8,8 +8,8 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// The labels that may follow each label, by the state table. A closed gate covers four of them: it may appear and
-/// disappear, and the state beneath it may change meanwhile.
+/// The labels that may follow each label, by the state table. A closed gate, `suspended`, hides four of them: the gate
+/// may close and open, and the hidden state may change meanwhile.
 private let successors: [OperationState: Set<OperationState>] = {
     let gated: Set<OperationState> = [.ready, .queued, .executing, .delayed]
     return [

@@ -1,4 +1,4 @@
-// OldReleaseTests - what the release of 2013 did and this one does not: one test for each (G40).
+// OldReleaseTests - what the 2013 release did and this one does not: one test for each difference (G40).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -7,11 +7,12 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// The result of `finish` for an operation that has none of its own.
+/// The result of `finish` and `fail` for an operation type that does not declare them itself.
 private struct Absent {}
 
 extension AnyOperation {
-    /// Found only where the operation has no `finish` of its own: with one, this does not compile, or is not called.
+    /// Chosen by the compiler only if the type declares no `finish` itself. If it does, the call does not compile, or
+    /// calls that one.
     fileprivate func finish() -> Absent { Absent() }
     fileprivate func fail(_ error: any Error) -> Absent { Absent() }
 }
@@ -108,7 +109,7 @@ extension AnyOperation {
     @Test(.promises("G40")) func `without a default queue operations run on the built-in scheduler`()
         async throws
     {
-        // In a separate process: where no default queue has ever been set, and where it has been removed again.
+        // In a separate process: first before any default queue has been set, then after one has been set and removed.
         await #expect(processExitsWith: .success) {
             func isOnSharedScheduler() async throws -> Bool {
                 let isOn: @Sendable () -> Bool = { Scheduler.current === Scheduler.shared }
@@ -194,7 +195,7 @@ extension AnyOperation {
         }
         #expect(await cascade.outcome.reason?.kind == .child)
         #expect(asked.value == 1)
-        // Also with siblings that are never ended, in a queue that lets none start.
+        // The same with siblings that would never end, in a queue that lets none of them start.
         let queue = COOperationQueue(runningLimit: 1)
         let group = transactionalOperation(on: queue) { group in
             group.operation { $0.cancel() }

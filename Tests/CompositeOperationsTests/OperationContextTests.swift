@@ -1,5 +1,5 @@
-// OperationContextTests - the task-local values that blocks and handlers see: the values that are bound where they are
-// given to their operation, and no others.
+// OperationContextTests - task-local values: blocks and handlers see the values that were bound where they were passed
+// to their operation, and no others.
 
 import CompositeOperationsTestSupport
 import Dispatch
@@ -22,14 +22,14 @@ private enum Trace {
 
 private final class Marker: Sendable {}
 
-/// A log of the values seen, in the places where they are recorded.
+/// The values seen, in the order in which they are recorded.
 private typealias Seen = Log<Int>
 
 extension Log where Entry == Int {
     fileprivate func note() { add(Trace.id) }
 }
 
-/// Calls `body` with a value bound, outside of tasks.
+/// Calls `body` outside any task, with `bound` as the task-local value; 0: with none bound.
 private func onThread<Answer: Sendable>(
     bound: Int = 0, _ body: @escaping @Sendable () -> Answer
 ) async -> Answer {
@@ -249,7 +249,7 @@ private func onThread<Answer: Sendable>(
         let again = kept.copy()
         again.start()
         #expect(try await again.value == 7)
-        // A block that is set later brings its own values.
+        // A block that is set later captures the values bound at that time.
         let other = Trace.$id.withValue(7) { COOperation<Int> { $0.finish(Trace.id) } }
         Trace.$id.withValue(8) { _ = other.run { $0.finish(Trace.id) } }
         #expect(try await other.value == 8)

@@ -98,7 +98,7 @@ private struct Trial {
     var begun: Int32 = 0
     var out: Int32 = 0
     var children: Int32 = 0
-    /// Accepted ends, less the ones that were undone.
+    /// Accepted ends, minus the ones that were undone.
     var decisions = 0
     var isLive = false
     var hasBeenTerminal = false
@@ -428,7 +428,7 @@ private struct Trial {
         }
     }
 
-    /// Random events rarely come at these moments.
+    /// Random events rarely hit these moments.
     @Test func `an attempt that is over ends nothing: not by its token, its pause or its block's return`() {
         var machine = OperationMachine()
         _ = machine.start()
@@ -452,13 +452,13 @@ private struct Trial {
         _ = machine.suspend()
         expect(!machine.leaveFinished(number: 2), "its gate has to be opened, and that to be told")
         _ = machine.resume()
-        _ = machine.hold()  // something else is below
+        _ = machine.hold()  // something below it is unfinished
         expect(!machine.leaveFinished(number: 2))
         _ = machine.letGo()
         expect(machine.leaveFinished(number: 2) && machine.isTerminal && machine.isQuiescent)
     }
 
-    /// A machine held back by a pause, a gate and old blocks proceeds exactly when the last of them is gone.
+    /// A machine held back by a pause, its old block and a hold proceeds exactly when the last of them is gone.
     @Test func `a delayed machine proceeds when pause, blocks and hold are over, in any order`() async {
         for order in Self.permutations([0, 1, 2]) {
             var machine = OperationMachine()

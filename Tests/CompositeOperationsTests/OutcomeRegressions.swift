@@ -396,7 +396,7 @@ import Testing
         }
         #expect(one.cancel())
         #expect(cascade.cancel())
-        // The turn arrives all the same, and is void.
+        // Their turns still arrive, and do nothing.
         target.letGo()
         #expect(await one.outcome.isCancelled)
         #expect(await cascade.outcome.isCancelled)

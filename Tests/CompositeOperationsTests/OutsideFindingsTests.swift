@@ -193,13 +193,13 @@ import Testing
         case registers
         /// The block registers the rest after the decision.
         case registersLater
-        /// The block checks whether registering the rest still makes sense.
+        /// The block checks `isCancelled`, and registers nothing more.
         case looks
         /// The block throws.
         case `throws`
     }
 
-    /// [Where the block had not returned, awake acted as rerun: finished children ran again.]
+    /// [If the block had not returned, awake acted as rerun: finished children ran again.]
     @Test(.promises("G28"), arguments: Late.allCases)
     private func `awake keeps what has finished, though the block still registers`(late: Late) async throws {
         for isNested in [false, true] {
@@ -294,7 +294,7 @@ import Testing
 
     /// A defective clock.
     private struct Broken: Clock {
-        /// The message after which it fails; nil: it fails at once.
+        /// The clock fails when this message arrives; nil: it fails at once.
         var told: Mail<Void>?
         let continuous = ContinuousClock()
         var now: ContinuousClock.Instant { continuous.now }
@@ -347,7 +347,7 @@ import Testing
             _ = await finished.outcome
             try #require(await eventually { told.entries.count == 1 })
             try #require(told.entries[0].contains("threw, but it had ended: TestError"))
-            // Throwing is the usual reaction to a cancellation, and to another attempt.
+            // Throwing is the usual reaction to a cancellation or a rerun. It is not reported.
             let tokens = Mail<COOperation<Void>.Attempt>()
             for (isCancelled, isFinishedThen) in [(false, false), (true, false), (false, true)] {
                 let one = operation { attempt in
@@ -463,7 +463,7 @@ import Testing
         #expect("\(serialQueue())" == "serial lane")
     }
 
-    /// [A suspended queue was visible in the state only.]
+    /// [Only `state` showed that the queue was suspended.]
     @Test func `predicates agree with the state, in a suspended queue too`() async throws {
         let queue = COOperationQueue()
         queue.suspend()

@@ -1,5 +1,5 @@
-// PlainChildrenTests - children without objects: they have none, cannot be distinguished from operations, and become
-// operations as soon as one is asked for.
+// PlainChildrenTests - children without objects: they cannot be distinguished from operations, and become operations as
+// soon as one is asked for.
 
 @testable import CompositeOperations
 import CompositeOperationsBasics
@@ -17,7 +17,7 @@ private struct Wide: Sendable, Equatable {
     static func == (left: Wide, right: Wide) -> Bool { left.words == right.words && left.text == right.text }
 }
 
-/// A child that is in hand and one that another child holds up, in each kind of composite.
+/// The kinds of composites.
 private enum Form: CaseIterable, Sendable { case cascade, group }
 
 extension Form {
@@ -111,8 +111,8 @@ extension Form {
     }
 
     @Test func `a composition's record of plain children is noncopyable`() {
-        // A copy would retain what the thread that settled the composite releases under no lock: a crash, once in a
-        // hundred runs of this suite.
+        // A copy would retain objects that the thread that settles the composite releases without a lock: a crash in
+        // about one of a hundred runs of this suite.
         #expect(!isCopyable(PlainPart.self) && isCopyable(Int.self))
     }
 
@@ -200,7 +200,7 @@ extension Form {
             let composite = form.start { scope in
                 for number in 0..<count {
                     scope.operation {
-                        // A block that began before the call returned may go on.
+                        // A block that began before `cancel` returned may continue.
                         if isCancelled.withLock({ $0 }) { late.add() }
                         begun.add()
                     }
@@ -571,7 +571,7 @@ extension Form {
                 isThere.open()
                 await elsewhere.waits(for: isOver)
                 itself.withLock { $0 = nil }
-                // Or another worker has taken the next step meanwhile, because the release took so long.
+                // If the release took long, another worker may have taken the next step meanwhile.
                 let states = cascade.children.map(\.state)
                 if !isSuspended {
                     #expect(await cascade.outcome.isCancelled || ran.value == 1)
@@ -623,7 +623,7 @@ extension Form {
 
     // MARK: Waits
 
-    /// Nested groups, each waiting for a child of its own.
+    /// Nested composites. At each level, a block waits for the composite that holds the next level.
     @Sendable private static func nest(_ depth: Int, _ way: Int, _ threads: Locked<Set<UInt>>) {
         threads.withLock { _ = $0.insert(UInt(pthread_self())) }
         if depth == 0 { return }

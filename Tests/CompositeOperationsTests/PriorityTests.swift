@@ -37,15 +37,15 @@ private final class Bench: Sendable {
         operation(on: scheduler, options: OperationOptions(priority: priority), block(name))
     }
 
-    /// Whether `turns` turns have been sent, counting the ones sent again. A new priority is visible before its turn is
-    /// sent.
+    /// Waits until `turns` turns have been sent, including turns sent again. A new priority is visible before the turn
+    /// with that priority is sent.
     func hasBeenSent(_ turns: Int) async -> Bool {
         await eventually { scheduler.statistics.submitted == 1 + turns }
     }
 
     func letGo() { gate.open() }
 
-    /// Releases the worker, and waits until it has nothing left: background work runs last.
+    /// Releases the worker, and waits until it has nothing left to run. Background work runs last.
     func runAll() async throws {
         // A thread that sends a high-priority turn may not have announced it yet; this submission does.
         try scheduler.submit(priority: .high) {}
@@ -166,7 +166,7 @@ private final class Bench: Sendable {
                     }
                 })
         }
-        // Waiting for the composite would raise the children.
+        // A handler, because waiting for the composite would raise the children.
         composite.onOutcome { _ in ended.send(()) }
         await ended.next()
         for (child, priority) in zip(await made.next(), Scheduler.Priority.allCases) {
@@ -230,7 +230,7 @@ private final class Bench: Sendable {
             one.onOutcome { _ in told.send(Scheduler.currentPriority) }
             one.run { _ in }
             #expect(await eventually { one.hasLeftOpen })
-            one.finish()  // here, where there is no such priority
+            one.finish()  // on this thread, which does not have that priority
             #expect(await told.next() == priority)
         }
     }

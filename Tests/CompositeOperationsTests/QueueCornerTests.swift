@@ -81,7 +81,7 @@ import Testing
         #expect(waiting.withLock { $0! }.cancel())
         let hold = await holds.next()
         #expect(hold != nil && group.state == .deciding)
-        // The slot of the running operation is the only one.
+        // The queue's only slot was held by the first child. The round has ended that child, so the slot is free.
         try await operation(on: queue) {}.value
         #expect(group.state == .deciding)
         withExtendedLifetime(hold) {}

@@ -1,4 +1,4 @@
-// R48, R53, R59: suspended queues, what passes through them, and what becomes ready later.
+// R48, R53, R59: suspended queues, what passes through queues, and operations that become ready later.
 
 import CompositeOperations
 import CompositeOperationsTestSupport

@@ -103,7 +103,7 @@ private struct Bench {
         #expect(holder.hasLeftOpen)
         let group = transactionalOperation(on: bench.queue, options: options) { group in
             children.send(group.operation { bench.log.add("again") })
-            bench.queue.runningLimit = 1  // otherwise the child would take the place of this block
+            bench.queue.runningLimit = 1  // otherwise the child would take this block's slot
         } cancellation: {
             $0.awake()
         }
@@ -137,7 +137,7 @@ private struct Bench {
         let (holder, child) = (await children.next(), await children.next())
         #expect(holder.hasLeftOpen)
         #expect(bench.queue.pendingOperations.map(\.id) == [child.id])
-        // All children end in one step, and are to run again.
+        // All children end in one step, and will run again.
         #expect(child.cancel())
         #expect(group.attempt == 2 && bench.queue.pendingOperations.isEmpty)
         #expect(await eventually { clock.sleepers == 1 })
@@ -213,7 +213,7 @@ private struct Bench {
                     expected.append("\(added)")
                     added += 1
                 }
-                // More than half of the line leaves, so the next addition tidies it up.
+                // More than half of the line leaves, so the next addition compacts it.
                 while bench.target.count > 0, bench.log.entries.count < added * 3 / 4 {
                     bench.target.letGo()
                 }
@@ -310,7 +310,7 @@ private struct Bench {
     @Test(.promises("G32"), .enabled(if: !isSanitized)) func `repeated resumes keep one place in the line`()
         async
     {
-        // In a separate process, where nothing else needs memory.
+        // In a separate process, where nothing else allocates memory.
         await #expect(processExitsWith: .success) {
             let bench = Bench()
             let holder = bench.holder()
@@ -424,7 +424,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    /// In a separate process: once a default queue has existed, children are made in another way.
+    /// In a separate process: once a default queue has been set, children are created on a different path.
     @Test(.promises("G33"))
     func `children pass through the queue of their composite, where there never was a default queue`()
         async
@@ -666,7 +666,7 @@ private struct Bench {
     #endif
 
     @Test func `children settled before their queue learns of their ends have left it`() async {
-        /// Holds its work. Before it stores the next piece, it calls a hook of the test, once.
+        /// Holds its work. Calls a hook of the test once, before it stores the next piece.
         final class Target: ExecutionTarget {
             let held = HoldingTarget()
             let first = Locked<(@Sendable () -> Void)?>(nil)
@@ -813,7 +813,7 @@ private struct Bench {
     }
 }
 
-/// Calls a hook when it is given work, then runs the work elsewhere.
+/// Calls a hook when it is given work, then runs the work on the calling thread.
 private final class MeddlingTarget: ExecutionTarget {
     private let meddle: @Sendable () -> Void
     init(_ meddle: @escaping @Sendable () -> Void) { self.meddle = meddle }

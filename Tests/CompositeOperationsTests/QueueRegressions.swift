@@ -129,7 +129,7 @@ import Testing
         let queue = COOperationQueue(runningLimit: 1, on: lane)
         let ran = Log<Int>()
         let first = operation(on: queue) { ran.add(1) }
-        // Admitted: its turn has been sent. Then it is suspended, and the turn comes.
+        // The first operation has been admitted: its turn has been sent. It is suspended before the turn arrives.
         #expect(lane.count == 1)
         #expect(first.suspend())
         let second = operation(on: queue) { ran.add(2) }

@@ -110,7 +110,7 @@ import Testing
     }
 
     /// The same, deterministically: a handler target receives the handler of the first displaced operation before the
-    /// second one is cancelled, and moves the second one at that moment.
+    /// second one is cancelled, and suspends and resumes the second one at that moment.
     @Test(.promises("G32"))
     func `a handler's target cannot put a displaced operation back into a line`()
         async throws
@@ -156,7 +156,7 @@ import Testing
         queue.suspend()
         for _ in 0..<3 { operation(on: queue) {} }
         let idle = Task { await queue.idle() }
-        // The task waits, or will find the queue empty. Either way it has to end.
+        // The task is waiting, or will find the queue empty. Either way it must return.
         for _ in 0..<100 { await Task.yield() }
         queue.pendingLimit = 0
         let newcomer = operation(on: queue) {}
@@ -173,7 +173,7 @@ import Testing
             for index in 0..<5 { group.operation { log.add("child \(index)") } }
         }
         first.finish()
-        // The group's block has a slot, or waits for it, before this one.
+        // The group's block has a slot, or waits for one, before `last` is added.
         try await group.value
         let last = operation(on: queue) { log.add("last") }
         try await last.value

@@ -64,7 +64,7 @@ import Testing
             withExtendedLifetime(kept) {}
         }
         await waitElsewhere(isBack)
-        // The fallback has been posted, and the handler has returned; the hold is still there.
+        // The fallback has been called, and the handler has returned. The hold still exists.
         #expect(await eventually { cascade.state == .deciding })
         #expect(cascade.attempt == 2)
         #expect(cascade.cancel(CancelReason(.removed)))
@@ -250,9 +250,9 @@ import Testing
             isDeciding.open()
         }
         await waitElsewhere(isDeciding)
-        goOn.open()  // its second registration is refused
+        goOn.open()  // the block's second registration is refused
         await waitElsewhere(hasReturned)
-        await waitElsewhere(outerHasReturned)  // otherwise the outer one is rerun, too
+        await waitElsewhere(outerHasReturned)  // otherwise awake() would rerun the outer composite, too
         #expect(outer.awake())
         #expect(await outer.outcome.isFinished)
         #expect(runs.map(\.value) == [1, 1])
@@ -327,7 +327,8 @@ import Testing
                 }
             }
         } cancellation: { outer in
-            // Everything has left before the composite goes on, so the other child has had time to finish, or not.
+            // All blocks have returned before the composite continues. By then the other child may have finished, or
+            // not.
             outer.awake()
         }
         #expect(await outer.outcome.isFinished)
@@ -774,7 +775,8 @@ private func nest(
     }
 }
 
-/// Runs work elsewhere, and reports when a piece has returned, including everything that follows from it.
+/// Runs work elsewhere. Calls `after` when a piece has returned, and with it everything that the piece does after its
+/// block.
 final class Relay: ExecutionTarget {
     private let after: @Sendable () -> Void
     init(_ after: @escaping @Sendable () -> Void) { self.after = after }

@@ -119,10 +119,10 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
             $0.awake()
         }
         let kept = await begun.next()
-        #expect(await eventually { kept.isFinished })  // or it is cancelled while it runs, and is done again
-        await hasReturned.opened()  // or the outer one is rerun, too
+        #expect(await eventually { kept.isFinished })  // otherwise it is cancelled while it runs, and redone
+        await hasReturned.opened()  // otherwise the outer block is rerun, too
         let leaf = group.children[1]
-        #expect(await eventually { leaf.numberOfRuns == 1 })  // or it begins with attempt 1 again
+        #expect(await eventually { leaf.numberOfRuns == 1 })  // otherwise it begins with attempt 1 again
         #expect(leaf.cancel())
         #expect(await eventually { group.attempt == 2 })
         #expect(group.state == .delayed, "the old block has not left")
@@ -199,9 +199,9 @@ private let always: @Sendable (Cause) -> Bool = { _ in true }
                 decided.send(isAwake ? group.awake() : group.rerun())
             }
             await begun.next()
-            #expect(await eventually { group.children.count == 2 })  // the block may still be out
+            #expect(await eventually { group.children.count == 2 })  // the block may still be running
             let (slow, other) = (group.children[0], group.children[1])
-            await ran.next()  // and has made its check
+            await ran.next()  // `other` has made its check
             #expect(other.numberOfRuns == 1)
             #expect(other.cancel())
             #expect(await decided.next())

@@ -133,7 +133,7 @@ import Testing
         }
         #expect(await composite.outcome.isFinished)
         #expect(runs.value == 3)
-        // The last attempt may be over before the call that began it has returned.
+        // The last attempt may end before the call that began it returns.
         #expect(await eventually { answers.entries == [false, true, false, true] })
         #expect(causes.entries.count == 2)
         #expect(causes.entries.allSatisfy { $0.index == nil && $0.child == nil })
@@ -241,7 +241,7 @@ import Testing
         }
         #expect(await eventually { first.attempt == 1 })
         #expect(first.state == .suspended)
-        // A turn that was sent by mistake would come before this one, on the same workers.
+        // A turn sent by mistake would run before these operations, on the same workers.
         for _ in 0..<20 { _ = await operation {}.outcome }
         #expect(runs.entries.isEmpty)
         #expect(first.resume())

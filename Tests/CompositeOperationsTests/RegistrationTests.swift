@@ -387,7 +387,7 @@ import Testing
             answers.add(cascade.rerun())
         }
         try await cascade.value
-        // The last attempt may be over before the call that began it has returned.
+        // The last attempt may end before the call that began it returns.
         #expect(await eventually { answers.entries == [true, false, true] })
         #expect(cascade.attempt == 2 && cascade.numberOfRuns == 2)
     }

@@ -1,4 +1,4 @@
-// Helpers shared by the tests of the traps.
+// Helpers shared by the regression tests.
 
 import CompositeOperations
 import Dispatch

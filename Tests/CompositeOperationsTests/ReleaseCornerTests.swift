@@ -1,5 +1,5 @@
-// ReleaseCornerTests - corner cases that no other test covered: what is released, when, and that no lock is held then.
-// Each was found by a defect that the other tests let pass (Verification/Mutants/swift-by-hand.txt).
+// ReleaseCornerTests - corner cases that no other test covered: what is released and when, and that no lock is held
+// meanwhile. Each was found by a defect that the other tests let pass (Verification/Mutants/swift-by-hand.txt).
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -8,7 +8,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// Calls a closure when it is released. Where an object of a user's can do that, no lock of ours is held.
+/// Calls a closure when it is released, as a user's object may. No lock of ours may be held at that time.
 private final class Sentinel: Sendable {
     private let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -19,7 +19,7 @@ private struct SentinelError: Error {
     let sentinel: Sentinel
 }
 
-/// The body of a composite's sentinel: uses the composite, and counts.
+/// Makes sentinels that use the watched operation, and counts their releases.
 private final class Watch: Sendable {
     private let operation = Locked<AnyOperation?>(nil)
     let released = Count()

@@ -44,7 +44,7 @@ import Testing
         _ = await composite.outcome
         #expect(await eventually { children.entries.allSatisfy { $0.operation == nil } })
         #expect(composite.children.isEmpty)
-        // All but the first, which `block` holds here.
+        // All tokens except the first one, which `block` still holds.
         #expect(await eventually { released.value == 3 + 2 })
         withExtendedLifetime(block) {}
         #expect(composite.isEnded)

@@ -7,7 +7,7 @@ import PropertyTesting
 import Synchronization
 import Testing
 
-/// How the block of a leaf ends.
+/// How a leaf ends.
 enum LeafEnd: CaseIterable, Sendable {
     case finish, returning, asynchronous, late
     case fail, throwing
@@ -22,7 +22,7 @@ enum Place: CaseIterable, Sendable {
     case builtIn, lane, dispatch
 }
 
-/// The shape of an operation that is to be made.
+/// The shape of an operation to create.
 indirect enum Shape: Sendable {
     case leaf(LeafEnd, Place)
     case cascade([Shape], Place)
@@ -102,7 +102,7 @@ final class Node: Sendable {
             }
     }
 
-    /// nil: not registered.
+    /// The operation; nil if it has not been registered.
     var operation: OperationHandle<Void>? { handle.withLock { $0 } }
     var leaf: COOperation<Void>? { operation as? COOperation<Void> }
 
@@ -249,7 +249,7 @@ final class Node: Sendable {
         }
     }
 
-    /// Releases the observers: their closures refer to the nodes that they observe.
+    /// Releases the observers, whose closures hold the nodes that they observe.
     func forgetObservers() {
         for node in all {
             let former = (
@@ -317,7 +317,7 @@ extension Gate {
     func opened() async { _ = await eventually { wait(timeout: .zero) } }
 }
 
-/// A target that holds work until the test runs it, so the test decides when a turn or a handler comes.
+/// A target that holds work until the test runs it, so the test decides when a turn or a handler runs.
 final class Mailbox: ExecutionTarget {
     private let work = Locked<[ExecutionWork]>([])
 

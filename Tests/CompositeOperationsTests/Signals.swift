@@ -73,7 +73,7 @@ final class SmallTarget: ExecutionTarget, @unchecked Sendable {
     }
 }
 
-/// Calls `body` with a target whose thread has a small stack, as the default queue.
+/// Calls `body` with a target whose thread has a small stack. The target is the default queue during the call.
 func withSmallTarget(_ body: (SmallTarget) async throws -> Void) async rethrows {
     let target = SmallTarget()
     defer { target.stop() }

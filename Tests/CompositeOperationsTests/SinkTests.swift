@@ -1,4 +1,4 @@
-// The messages that are delivered to the listener for diagnostics.
+// The messages that are delivered to the diagnostics listener.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -11,7 +11,7 @@ import Scheduling
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct SinkTests {
-    /// Each report wrapped the listener once more, until a stack was too small for all the wrappers.
+    /// [Each report wrapped the listener once more, until the stack was too small for all the wrappers.]
     @Test func `a listener may be notified 100,000 times on a small stack`() async {
         await #expect(processExitsWith: .success) {
             let count = Locked(0)
@@ -38,7 +38,7 @@ import Testing
             let id = failing?.id
             try #require(await eventually { failing?.isEnded == true })
             try #require(told.entries.count == 2)
-            failing = nil  // a caller could have checked the outcome until now
+            failing = nil  // until now a caller could have read the outcome
             try #require(await eventually { told.entries.count == 3 })
             try #require(told.entries[2].operation == id && told.entries[2].attempt == 1)
             try #require(told.entries[2].message == "failed, and its error was never read: \(TestError())")
@@ -136,7 +136,7 @@ import Testing
             try #require(await eventually { isTold(unseen.id) })
             // After this, all earlier reports have been delivered.
             try await Scheduler.shared.forEach(0..<1_000) { _ in }
-            if look == .transitionsBefore {  // there was no observer when it ended
+            if look == .transitionsBefore {  // the observer was gone when it ended
                 try #require(await eventually { isTold(seen.id) })
             } else {
                 try #require(!isTold(seen.id))

@@ -10,7 +10,7 @@ import Scheduling
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct StackRegressions {
-    /// The threads that are inside a block.
+    /// Counts how many blocks are nested on each thread.
     private final class Depths: Sendable {
         private let inside = Locked<[pthread_t: Int]>([:])
         let deepest = Locked(0)

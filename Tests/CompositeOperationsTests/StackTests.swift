@@ -226,7 +226,7 @@ private let steps = isSlow ? million / 20 : million
                 released.add()
                 attempt.finish()
             }
-            // From the end to the beginning, so the search for cycles has nothing to traverse.
+            // Built from the end to the beginning, so the search for cycles has nothing to traverse.
             if let later = all.last { later.addDependency(one) }
             all.append(one)
         }
@@ -310,7 +310,7 @@ private let steps = isSlow ? million / 20 : million
         #expect(ran.value < count)
     }
 
-    /// The target drops its work. Each end makes the next operation due, and the turn of that one is refused at once.
+    /// The target drops its work. Each end makes the next operation due, and that operation's turn is refused at once.
     @Test(.promises("G25"))
     func `a long chain of dependents whose target refuses them ends on a small stack`() async throws {
         final class Refusing: ExecutionTarget {

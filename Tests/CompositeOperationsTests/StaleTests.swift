@@ -208,7 +208,7 @@ import Testing
         }
     }
 
-    /// Tokens of all attempts so far, in the hands of several threads at once.
+    /// Several threads share the tokens of all attempts so far.
     @Test(.promises("G22"))
     func `with tokens of many attempts shared by threads, only the last attempt's end is accepted`()
         async

@@ -112,9 +112,9 @@ import Testing
                 }
             }
             let handler: @Sendable (CompositeOperation<Void>) -> Void = { composite in
-                // Two threads decide concurrently. The second one may decide on what the first one has begun, before
-                // the handler is asked about that. Hence the test checks only that each accepted decision is one
-                // attempt.
+                // Two threads decide concurrently. The second one may decide about the attempt that the first one has
+                // begun, before the handler is called for that attempt. Hence the test checks only that each accepted
+                // decision adds one attempt.
                 let answers = concurrently(2) { thread in
                     choices[thread] % 2 == 0 ? composite.awake() : composite.rerun()
                 }
@@ -148,7 +148,7 @@ import Testing
             await composite.handlersAreOver()
             let runs = seen.entries
             #expect(Set(runs).count == runs.count, "\(runs)")
-            // A turn that is redone before it has called the block no longer calls it.
+            // If an attempt is redone before its turn has called the block, that turn no longer calls it.
             #expect(composite.numberOfRuns >= epochs.value)
             #expect(composite.attempt == decisions.value + 1)
         }

@@ -1,4 +1,4 @@
-// Helpers shared by the tests of this module, in addition to the helpers of all tests: sizes, and queries on outcomes.
+// Helpers shared by the tests of this module, in addition to the helpers of all tests: sizes, and an error.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -10,7 +10,7 @@ import Scheduling
 import Synchronization
 import Testing
 
-/// A debug build is five to ten times slower, and does a fifth of the cases; a release build does all of them.
+/// A debug build is five to ten times slower, so it runs a fifth of the cases. A release build runs all of them.
 #if DEBUG
     private let buildScale = 0.2
 #else

@@ -1,5 +1,5 @@
-// SurroundingsTests - what a block knows of where it runs: the slots that its callers hold, and the default queue. Work
-// that runs on the same stack by chance knows nothing of them.
+// SurroundingsTests - what a block knows about where it runs: the slots that its callers hold, and the default queue.
+// Unrelated work that happens to run on the same stack knows neither.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -11,7 +11,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// Queries the queue when it is released.
+/// A target that queries a queue when it is released.
 private final class Asking: ExecutionTarget {
     let queue: COOperationQueue
     let asked: Count
@@ -149,7 +149,7 @@ private final class Asking: ExecutionTarget {
 
     @Test func `a late queue check leaves an operation inside a caller's slot alone`() async throws {
         let queue = COOperationQueue(runningLimit: 1, on: elsewhere)
-        // Many, so that the thread that lists them keeps other threads from checking for a while.
+        // Many, so that listing them delays the queue checks of other threads for a while.
         let pending = (0..<1000).map { _ in operation(on: queue) {} }
         for one in pending { one.suspend() }
         for _ in 0..<scaled(1500) {
@@ -238,7 +238,8 @@ private final class Asking: ExecutionTarget {
             { try? alone.submit($0) },
         ]
         for (kind, stranger) in strangers.enumerated() {
-            // The block waits for an operation or, where the stranger is an operation, on the scheduler's own counter.
+            // The block waits for an operation. For the first three kinds of strangers, the test is repeated with a
+            // wait on a counter of the scheduler.
             for isOurWait in kind < 3 ? [true, false] : [true] {
                 let (done, begins) = (try CompletionCounter(), Gate())
                 done.enter()
@@ -299,7 +300,7 @@ private final class Asking: ExecutionTarget {
         let queue = COOperationQueue(runningLimit: 1, on: alone)
         let ran = Count()
         let stranger = COOperation<Void>(on: alone) { attempt in
-            // The holder of the slot is below this block on the stack: waiting for the slot would never end.
+            // The holder of the slot is below this block on the stack: a wait for the slot would never end.
             syncOperation(on: queue) {
                 ran.add()
                 $0.finish()
@@ -339,7 +340,7 @@ private final class Asking: ExecutionTarget {
                     group.start()
                     group.wait()
                 }
-                await begun.next()  // otherwise the wait would give it extras
+                await begun.next()  // otherwise the await below would give it extras
                 _ = try await waiting.value
                 #expect(ran.value == 1)
                 await queue.idle()
@@ -424,7 +425,7 @@ private final class Asking: ExecutionTarget {
                     attempt.finish()
                 }
             }
-            await begun.next()  // otherwise the wait would give it extras
+            await begun.next()  // otherwise the await below would give it extras
             #expect(await outer.outcome.isFinished)
             #expect(ran.value == 1)
             await queue.idle()
@@ -486,7 +487,8 @@ private final class Asking: ExecutionTarget {
     @Test func `a slot of an outer block is not held once it returned`() async throws {
         let alone = try Scheduler(Scheduler.Configuration(workers: 1))
         let queue = COOperationQueue(runningLimit: 1, on: alone)
-        // The block returns, and the operation keeps its slot. Other operations on the same thread are no part of it.
+        // The block returns, and the operation keeps its slot. Other operations on the same thread do not inherit the
+        // slot.
         let outer = operation(on: queue) { _ in }
         #expect(await eventually { outer.hasLeftOpen })
         let syncs = Mail<COSyncOperation<Void>>()
@@ -524,7 +526,7 @@ private final class Asking: ExecutionTarget {
         let (goesOn, syncs) = (Gate(), Mail<COSyncOperation<Void>>())
         let running = Log<Bool>()
         let first = operation(on: queue) {
-            // A task inherits what is in force where it is created, and may outlive it.
+            // A task inherits the slot that is held where it is created, and may outlive the holder.
             Task {
                 await elsewhere.waits(for: goesOn)
                 let sync = COSyncOperation<Void>(on: queue) { attempt in

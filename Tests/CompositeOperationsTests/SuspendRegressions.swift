@@ -42,7 +42,7 @@ import Testing
         }
         await elsewhere.waits(for: isThere)
         let only = child.withLock { $0 }!
-        // The child's turn has been sent. Then the child is suspended, and the turn is void.
+        // The child's turn has been sent. Then the child is suspended, so the turn does nothing.
         #expect(await eventually { lane.count == 1 })
         #expect(only.suspend())
         lane.runAll()

@@ -136,7 +136,7 @@ import Testing
             #expect(await eventually { outer.isSuspended })
             #expect(outer.resume())
             await scopes.next()
-            // The nested block may begin before its registration has returned.
+            // The nested block may begin before the call that registers it has returned.
             #expect(await eventually { !boxes.entries.isEmpty })
             let nested = boxes.entries[0]
             let all: [AnyOperation] = [outer, nested, inner]
@@ -416,7 +416,7 @@ import Testing
     @Test(.promises("G36"))
     func `suspended between admission and start: neither the slot nor the start is lost`() async throws {
         for _ in 0..<scaled(60) {
-            // The target does nothing until the test opens it.
+            // The target runs nothing until the test releases its work.
             let target = StoppedTarget()
             let queue = COOperationQueue(runningLimit: 1, on: target)
             let (first, second) = (Count(), Count())
@@ -473,7 +473,7 @@ import Testing
     }
 }
 
-/// A target that holds its work until it is opened.
+/// A target that holds its work until the work is released, or the target is opened.
 private final class StoppedTarget: ExecutionTarget {
     private let held = Locked<(work: [ExecutionWork], isOpen: Bool)>(([], false))
 

@@ -213,14 +213,14 @@ private final class StubbornClock: Clock, Sendable {
     @Test func `a child to be redone that waits for its turn has its deadline again`() async {
         let late = Mail<AnyOperation>()
         let cascade = cascadeOperation { cascade in
-            cascade.operation { if $0.number == 1 { $0.cancel() } }  // and is then never ended
+            cascade.operation { if $0.number == 1 { $0.cancel() } }  // its second attempt never ends
             let soon = OperationOptions(deadline: .now + .milliseconds(20))
             late.send(cascade.operation(options: soon) {})
         } cancellation: { cascade in
             if cascade.attempt == 1 { cascade.awake() }
         }
         let child = await late.next()
-        // Under load the deadline may come before the first round, and is then its cause.
+        // Under load the deadline may expire before the first round. It is then the cause of that round.
         #expect(await cascade.outcome.reason?.kind == .child)
         #expect(child.numberOfRuns == 0)
     }
@@ -251,7 +251,7 @@ private final class StubbornClock: Clock, Sendable {
         let clock = ManualClock()
         let options = OperationOptions(timeout: .seconds(5), clock: clock)
         for _ in 0..<scaled(50) {
-            // Close together, so that the workers are awake and end what is just being started.
+            // In quick succession, so that the workers are awake and end operations that are still being started.
             let all = (0..<100).map { _ in operation(options: options) { $0.finish() } }
             for one in all { _ = await one.outcome }
         }

@@ -10,7 +10,7 @@ import Testing
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TransactionTests {
     /// No lock: each child writes its own slot, and only the transaction orders the writes before the end.
     private final class Unguarded: @unchecked Sendable {
-        // Unchecked: the ordering is what is tested.
+        // Unchecked, because the ordering is under test.
         let values: UnsafeMutableBufferPointer<Int>
         init(_ count: Int) {
             values = .allocate(capacity: count)
@@ -85,7 +85,7 @@ import Testing
                     case 5:
                         group.operation(on: target) { (attempt: COOperation<Void>.Attempt) in
                             attempt.finish()
-                            write()  // the block is part of the operation to its last line
+                            write()  // the block belongs to the operation until it returns
                         }
                     case 6: group.cascadeOperation(on: target) { $0.operation(on: target, write) }
                     default: group.transactionalOperation(on: target) { $0.operation(on: target, write) }

@@ -8,7 +8,8 @@ import PropertyTestingSupport
 import Testing
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct TreeFindingsTests {
-    /// [A member was settled on the way up, and the walk down from it began with a parent that was gone: a crash.]
+    /// [A member was settled on the way up. The walk down from it then began with a parent that was already gone, and
+    /// crashed.]
     @Test func `an end before the turn reaches a composite that restarts at once`() async {
         let leaves = Log<COOperation<Void>>()
         let resolver = COOperationResolver(maxAttempts: 2, redo: .rerun)
@@ -30,8 +31,8 @@ import Testing
         #expect(leaves.entries.map(\.numberOfRuns) == [0, 0])
     }
 
-    /// [The cancel was reported as one of the attempt that an outer resolver had already begun, so the end of that
-    /// attempt was not reported.]
+    /// [The cancel was attributed to the attempt that an outer resolver had already begun, so the end of that attempt
+    /// was not reported.]
     @Test func `a handler gets a direct cancel, and then the end of the next attempt`() async {
         let calls = Count()
         let runs = Count()
@@ -80,8 +81,8 @@ import Testing
     }
 }
 
-/// The first task begins after the turn that created it. Later tasks run inside `enqueue`, before their creation
-/// returns.
+/// A target whose first task begins after the turn that created it. Later tasks run inside `enqueue`, before their
+/// creation returns.
 private final class Overtaking: ExecutionTarget, TaskExecutor {
     private let queue = DispatchQueue(label: "overtaking")
     private let jobs = Count()

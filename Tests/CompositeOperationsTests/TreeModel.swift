@@ -35,7 +35,7 @@ struct TreeModel {
         var ending: ModelEnding
         var attempt: Int
         var runs: Int
-        /// Calls of the handler for cancellation.
+        /// Calls of the cancellation handler.
         var decisions: Int
 
         var description: String { "\(ending), attempt \(attempt), \(runs) runs, \(decisions) decisions" }
@@ -112,7 +112,7 @@ private final class Modelled {
 private struct Evaluation {
     var operations: [Int: [Modelled]] = [:]
     var order: [Int] = []
-    /// Counted over all operations of a node.
+    /// The number of runs by node, over all operations of the node.
     private var runs: [Int: Int] = [:]
 
     mutating func made(_ node: TreePlan.Node, in parent: Modelled?) -> Modelled {
@@ -176,7 +176,7 @@ private struct Evaluation {
                 operation.children = []
                 for node in composite.children { operation.children.append(made(node, in: operation)) }
                 operation.hasThrown = run <= composite.throwing
-                // The children may have begun.
+                // Some children may have begun, or not.
                 if operation.hasThrown, composite.transaction != nil, !composite.children.isEmpty {
                     throw LeftToChance()
                 }
@@ -237,8 +237,8 @@ private struct Evaluation {
         }
     }
 
-    /// No redo can reach the operation any more. A handler not yet called for the current attempt is now notified of
-    /// the end.
+    /// Called when no redo can reach the operation any more. A handler not yet called for the current attempt is now
+    /// notified of the end.
     func settle(_ operation: Modelled) {
         for child in operation.children { settle(child) }
         guard operation.node.composite?.handler != nil, operation.ending?.isFinished != true else { return }
@@ -376,7 +376,7 @@ extension TreeRecord {
         if entry.parent == nil, entry.cancellations > 1 {
             found.append("cancelled \(entry.cancellations) times")
         }
-        // An operation that is to run again waits in the queue again, and may be displaced there.
+        // An operation to be rerun waits in the queue again, and may be displaced there.
         if case .cancelled(.displaced)? = entry.ending, entry.blocks.count >= entry.attempt ?? .max,
             !entry.blocks.isEmpty
         {

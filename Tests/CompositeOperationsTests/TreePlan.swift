@@ -4,7 +4,7 @@
 import CompositeOperationsTestSupport
 import PropertyTesting
 
-/// Trees, what is done to them from outside, and the order in which a single thread takes their work.
+/// Trees, the commands for them, and the order in which a single thread runs their work.
 struct TreePlan: Sendable {
     var roots: [Node]
     var queue: QueuePlan?
@@ -66,12 +66,12 @@ struct TreePlan: Sendable {
         var isGood: Bool { self == .finish || self == .rerun }
     }
 
-    /// Whether a run that ends well closes the leaf's gate first.
+    /// Whether a successful run closes the leaf's gate before it ends.
     enum Suspension: String, Sendable {
         case none
-        /// Closes it, and finishes behind it.
+        /// Closes the gate, and finishes behind it.
         case ends
-        /// Closes it, and the gate is opened later.
+        /// Closes the gate, which is opened later.
         case isOpened
     }
 
@@ -108,7 +108,7 @@ struct TreePlan: Sendable {
     struct Resolver: Sendable {
         var maxAttempts = 1
         var reruns = false
-        /// Has a user closure that decides, and that declines from this attempt on.
+        /// If set, a user's predicate decides. It declines from this attempt on.
         var refusesFrom: Int?
         var pauses = false
         var fallback = Fallback.none
@@ -124,7 +124,7 @@ struct TreePlan: Sendable {
         var running = 1
         var pending: Int?
         var holds = false
-        /// Roots are added to the queue instead of being made for it.
+        /// Roots are added to the queue instead of being created for it.
         var adds = false
     }
 
@@ -334,7 +334,7 @@ extension Source {
     /// False is the simpler choice.
     fileprivate mutating func isOne(in count: UInt64) -> Bool { draw(below: count) == count - 1 }
 
-    /// The first choice is the simplest, and gets what is left of `total`.
+    /// Each of `others` has one chance in `total`. The first choice is the simplest, and gets the rest.
     fileprivate mutating func pick<Value>(of total: UInt64, _ first: Value, _ others: Value...) -> Value {
         let choice = Int(draw(below: total)) - (Int(total) - others.count)
         return choice < 0 ? first : others[choice]

@@ -23,7 +23,7 @@ protocol TreeEnvironment: Sendable {
     func nextPause() -> Duration
     /// Runs `body` elsewhere, outside any operation.
     func later(_ body: @escaping @Sendable () -> Void)
-    /// One thread does everything, so the state that a block sees when it begins is the state at its turn.
+    /// Whether one thread does everything. If so, the state that a block sees when it begins is the state at its turn.
     var isSingleThreaded: Bool { get }
 }
 
@@ -49,8 +49,8 @@ struct TreeRecord: Sendable {
         var numberOfRuns: Int?
         var decisions: [Int] = []
         var completions = 0
-        /// Whether `cancel` was called; the calls that returned true; and, of these, the ones with a reason, which an
-        /// open decision does not override.
+        /// Whether `cancel` was called; how many calls returned true; and how many of these gave a reason, which takes
+        /// effect even while a decision is open.
         var isCancelAsked = false
         var cancellations = 0
         var reasons = 0
@@ -106,9 +106,9 @@ final class TreeRun: Sendable {
         var newest: [Int: Int] = [:]
         /// The pauses that were decided, each before the given attempt.
         var pauses: [(operation: Int, attempt: Int)] = []
-        /// Per cancellation: how many blocks of the operation and its descendants had begun by then.
+        /// Per cancellation: how many blocks of the operation and its descendants had begun when `cancel` returned.
         var begunAtCancel: [(operation: Int, runs: Int)] = []
-        /// Outcomes still to come, plus one until all roots have been started.
+        /// The number of outcomes still to be delivered, plus one until all roots have been started.
         var outstanding = 1
     }
 
@@ -275,7 +275,7 @@ final class TreeRun: Sendable {
         case .leaf(let leaf):
             if !node.isWatched, leaf.resolver == nil, !leaf.isTimed, !leaf.pauses { return .standard }
             options.resolver = leaf.resolver.map { resolver(operation, $0) }
-            // Longer than all pauses.
+            // This timeout is longer than all pauses.
             if leaf.isTimed, environment.clock != nil { options.timeout = .seconds(1_000_000 + node.id) }
         case .composite(let composite):
             options.width = composite.transaction?.limit
@@ -395,7 +395,8 @@ final class TreeRun: Sendable {
             if let handle, handle.state == .ending || handle.isEnded {
                 object("a block of #\(id) began after its end")
             }
-            // An earlier sibling that ended without finishing while its composite goes on was never accepted.
+            // If the composite continues although an earlier sibling has ended without finishing, it had refused that
+            // sibling.
             if earlier.contains(where: { $0.map { !$0.isFinished && !$0.isEnded } ?? false }) {
                 object("#\(id) began out of turn")
             }
@@ -552,7 +553,7 @@ final class TreeRun: Sendable {
         case plain(Child<Int>)
     }
 
-    /// - Returns: its handle, if it has a value.
+    /// - Returns: the child, if it has a value.
     private func register(
         _ node: TreePlan.Node, in scope: some CompositeScope, of parent: Int, epoch: Int
     ) -> Part? {

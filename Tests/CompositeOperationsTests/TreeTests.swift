@@ -30,8 +30,8 @@ private struct RealEnvironment: TreeEnvironment {
     var isSingleThreaded: Bool { false }
 }
 
-/// The time limit for a tree that has lost something. A watchdog would not allow the failure to be shrunk. When all
-/// tests run, some are kept waiting for most of a minute.
+/// The time limit for a tree that has lost an event. If a watchdog ended the process instead, the failure could not be
+/// shrunk. When all tests run, some of them wait for most of a minute.
 private let patience: Duration = testLimit * 0.5
 
 /// Runs a plan, with one thread for each kind of commands.
@@ -62,7 +62,7 @@ private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
     if plan.commands.isEmpty {
         run.start()
     } else {
-        // The trees start while the commands come.
+        // The trees start while the commands are issued.
         _ = concurrently(3) { index in
             if index == 2 { return run.start() }
             for command in plan.commands where command.inside == nil && command.thread == index {
@@ -118,7 +118,7 @@ private func drive(_ run: TreeRun, isExact: Bool) -> Bool {
     }
 }
 
-/// For the campaign, which adds up the output of all processes.
+/// Prints totals for Scripts/campaign, which adds up the output of all processes.
 func report() {
     guard getenv("TREES_REPORT") != nil else { return }
     let (trees, commands, blocks) = (TreeRun.trees.value, TreeRun.commands.value, TreeRun.blocks.value)

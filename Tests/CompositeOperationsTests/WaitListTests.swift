@@ -23,7 +23,7 @@ private let steps = Generator<Step>.frequency([
     (2, Generator<Step>.element(of: [.popFirst, .takeAll])),
 ])
 
-/// A list and its lock, as its owner has them.
+/// A wait list with its lock, as its owner holds them.
 private final class Shore: Sendable {
     let list = Locked(WaitList())
     /// Whether there is nothing left to wait for.
@@ -41,7 +41,7 @@ private final class Shore: Sendable {
         }
     }
 
-    /// A task that waits here.
+    /// Starts a task, and returns when it is waiting in the list.
     func waitingTask() async -> Task<Wakening, Never> {
         let task = Task { await wait() }
         #expect(await eventually { self.list.withLock { !$0.isEmpty } })
@@ -95,7 +95,7 @@ private final class Shore: Sendable {
         }
     }
 
-    /// Hence waiters are listed in the order of their calls.
+    /// Therefore waiters are listed in the order of their calls.
     @Test func `a waiter on an actor leaves it only once it is in the list`() async {
         #expect(await CountedActor().jobs(of: { _ = await Shore(isOver: true).wait() }) == 0)
         let shore = Shore()

@@ -95,7 +95,8 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
         }
     }
 
-    /// One operation waits for an operation that runs elsewhere, and as many as there are workers wait for the first.
+    /// One operation waits for an operation that runs elsewhere. As many operations as there are workers wait for the
+    /// first one.
     @Test(arguments: WaitingCall.allCases, [1, 2, 4])
     fileprivate func `acyclic waits end`(call: WaitingCall, workers: Int) async throws {
         try await withScheduler(workers) { scheduler in
@@ -140,8 +141,8 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
         try await scheduler.shutdown()
     }
 
-    /// On a slow enough machine each operation occupies a worker of its own, so the limit on spare workers is out of
-    /// reach here.
+    /// On a slow enough machine each operation occupies its own worker, so the limit on spare workers is too high to be
+    /// reached here.
     @Test(arguments: [1, 2, 4])
     func `an operation that waits for another one, 10,000 deep, ends`(workers: Int) async throws {
         let scheduler = try Scheduler(.init(workers: workers, spareWorkers: scaled(10_000)))

@@ -76,7 +76,8 @@ import Testing
             let third = cascade.operation {}
             #expect(!second.addDependency(third.operation))
             #expect(third.addDependency(second.operation), "which it waits for anyhow")
-            // Ready-made operations that other operations already wait for.
+            // Ready-made operations that already have dependencies: `second` waits for `ready`, `ready` for `late`, and
+            // `inner` for `third`.
             #expect(
                 second.addDependency(ready) && ready.addDependency(late)
                     && inner.addDependency(third.operation))

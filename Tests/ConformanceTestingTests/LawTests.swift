@@ -1,4 +1,4 @@
-// LawTests.swift - the laws detect their saboteurs, hold for our schedulers, and find the fault of a faulty scheduler.
+// LawTests.swift - the laws detect their saboteurs, hold for our schedulers, and find the fault in a faulty one.
 
 import ConformanceSubjects
 import Glibc
@@ -95,7 +95,8 @@ import Testing
             return
         }
         #expect(reason.contains("Fault"))
-        // A saboteur that is found guilty without acting was not detected. Nor was one where all are found guilty.
+        // A violation counts as a detection only if the saboteur acted, and only if the law holds without the saboteur.
+        // Here the law always fails.
         for acts in [false, true] {
             let saboteur = Saboteur("sleeps") { _, made in if acts { made.act() } }
             let guilty = Law("Z2", "Nothing.", saboteur: saboteur) { _ in throw Violation(reason: "always") }

@@ -1,11 +1,11 @@
-// Ledger.swift - the receiver: a file with one line per effect. It knows keys, and so does nothing twice.
+// Ledger.swift - the receiver: a file with one line per effect. It remembers keys, and so does nothing twice.
 
 import CompositeOperations
 import Glibc
 @_spi(Faces) import Runs
 
-/// Effects, in the order in which they happened: "+ 3.1" was done, "- 3.1" was undone. A line is one write, so a killed process
-/// leaves whole lines: an effect and its record are one.
+/// Effects, in the order in which they happened: "+ 3.1" was done, "- 3.1" was undone. Each line is a single write, so a killed
+/// process leaves only whole lines. A line is both the effect and its record.
 final class Ledger: Sendable {
     private let path: String
     private let file: Int32

@@ -1,8 +1,8 @@
-// main.swift - kills itself: one process works with a journal, and another kills it and inspects what is left.
+// main.swift - a program that kills itself: one process uses a journal; another kills it and inspects what is left.
 //
 //   JournalCrash campaign [--kills N] [--seed S]     kills N times; prints one line of totals
-//   JournalCrash hold PATH                           has a journal, writes an "h", and waits to be killed
-//   JournalCrash work FOLDER PIPE SEED SESSION JOBS  what is killed
+//   JournalCrash hold PATH                           opens a journal, writes an "h", and waits to be killed
+//   JournalCrash work FOLDER PIPE SEED SESSION JOBS  the process that is killed
 
 import CommandJournal
 import Foundation

@@ -5,7 +5,7 @@ import PropertyTestingSupport
 import Scheduling
 import Testing
 
-/// A line of the format, as far as it is checked.
+/// The fields of a trace line that the tests check.
 private struct TraceLine: Decodable {
     let ph: String
     let pid: Int
@@ -170,8 +170,8 @@ extension OneRecorder {
             let counter = try CompletionCounter()
             grow(5, on: scheduler, counter)
             counter.wait()
-            // Other tests run meanwhile, and a recording says nothing about the time before one of its tracks
-            // last lost events: such tracks are left out.
+            // Other tests run meanwhile. A recording says nothing about the time before any of its tracks
+            // last lost events, so tracks that lost events are left out.
             let recording = Recording(tracks: Recorder.recording().tracks.filter { $0.lost == 0 })
             Recorder.stop()
             try scheduler.shutdown()

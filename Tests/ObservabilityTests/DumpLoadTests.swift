@@ -1,7 +1,7 @@
 // DumpLoadTests - dumps while everything runs.
 //
 // No worker waits long for a dump, because each lock is held for O(1) nodes (DESIGN.md of Inspection). That is not measured
-// here: on a busy machine a worker may be without a processor for longer.
+// here: on a busy machine a worker may be without a processor for longer than such a wait.
 
 import CompositeOperations
 import CompositeOperationsTestSupport
@@ -14,7 +14,7 @@ import Testing
 
 func scaled(_ count: Int) -> Int { max(1, Int(Double(count) * min(1, stressScale))) }
 
-// Part of the same suite as the other tests of dumps: only one test at a time has the switch.
+// Part of the same suite as the other tests of dumps: only one test at a time may turn inspection on.
 extension DumpTests {
     /// Runs trees, one after another, until `isOver` is set.
     private func load(_ isOver: Locked<Bool>, _ done: Count, _ queue: COOperationQueue) async {
@@ -49,7 +49,7 @@ extension DumpTests {
         for limit in [1, 100, 1_000] {
             let dump = Inspection.dump(limit: limit)
             #expect(dump.trees.nodes.count <= limit)
-            // Other tests may have more roots than that.
+            // Other tests may have more roots than `limit`.
             if let root = dump.trees.node("large tree") { #expect(root.omitted >= count - limit) }
             #expect(dump.problems.count { $0.kind == .forgottenFinish } < limit)
         }

@@ -174,7 +174,7 @@ private struct Waiting: Command {
 
     // MARK: Problems
 
-    /// An operation whose block starts a task that waits for another operation, and then ends this one.
+    /// An operation whose block starts a task. The task waits for another operation, and then finishes this one.
     private func waiting(
         _ name: String, on target: (any ExecutionTarget)? = nil,
         for other: Locked<COOperation<Void>?>
@@ -264,7 +264,7 @@ private struct Waiting: Command {
     /// In its own process: threads that wait for each other do so for ever.
     @Test func `threads in blocks of two trees that wait for each other are named`() async {
         await #expect(processExitsWith: .exitCode(7)) {
-            COQueues.disregardValuesHere()  // so that the first block is a plain child's
+            COQueues.disregardValuesHere()  // so that the first block belongs to a plain child
             Inspection.start()
             let (first, second) = (Locked<COCascade<Void>?>(nil), Locked<COCascade<Void>?>(nil))
             let (areThere, firstBegan, secondBegan) = (Gate(), Gate(), Gate())
@@ -336,7 +336,7 @@ private struct Waiting: Command {
             var all: [COOperation<Void>.Attempt] = []
             for _ in 0..<200 { all.append(await attempts.next()) }
             for attempt in all.prefix(100) { attempt.finish() }
-            // A finished operation has ended only when its block has returned, too.
+            // A finished operation counts as ended only once its block has returned as well.
             #expect(
                 await eventually {
                     Inspection.dump(limit: 100_000).trees.nodes.count { $0.name == "of a half" } == 100
@@ -445,7 +445,7 @@ private struct Waiting: Command {
             var attempts: [COOperation<Void>.Attempt] = []
             for number in 0..<2_000 { attempts.append(await begun("operation number \(number)")) }
             kill(getpid(), SIGUSR2)
-            // A pipe has room for 65,536 bytes. The schedulers come last.
+            // A pipe has room for 65,536 bytes. The schedulers come last in a dump.
             var text = ""
             var buffer = [UInt8](repeating: 0, count: 4_096)
             while !text.contains("\nschedulers:\n") {

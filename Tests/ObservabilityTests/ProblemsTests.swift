@@ -1,4 +1,4 @@
-// ProblemsTests - which of some given nodes wait for each other.
+// ProblemsTests - which of the given nodes wait for each other.
 
 import CompositeOperationsBasics
 @testable import Observability

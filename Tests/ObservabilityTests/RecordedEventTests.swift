@@ -67,7 +67,7 @@ extension OneRecorder {
                 }
                 precondition(!jobs.isEmpty)
                 precondition(recording.handovers().count == count(.begin))
-                _ = await operation { 1 }.outcome  // its object is a job, too, but not a task's
+                _ = await operation { 1 }.outcome  // the operation's object is also a job, but not a task's
                 let names = events().compactMap { $0.operation?.function }
                 precondition(!names.contains { $0.contains("runJob") || $0.contains("runTaskJob") })
                 precondition(names.contains { $0 != "job of a task" })

@@ -9,7 +9,7 @@ import Scheduling
 import Synchronization
 import Testing
 
-/// Runs a body on a thread that begins and ends with it.
+/// Runs a body on a dedicated thread.
 private func onOwnThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) -> Value {
     let value = Locked<Value?>(nil)
     let thread = startThread(for: "a test") {
@@ -42,7 +42,7 @@ extension OneRecorder {
             try body(scheduler)
             let last = try CompletionCounter()
             try scheduler.submit(in: last) {}
-            last.wait()  // one worker: all that came before has ended
+            last.wait()  // one worker: all earlier operations have ended
             let tracks = Recorder.recording().tracks.filter { $0.name.hasPrefix(name + "-") }
             try scheduler.shutdown()
             return tracks
@@ -64,8 +64,8 @@ extension OneRecorder {
             #expect(track.lost == 0)
         }
 
-        // In its own process: handovers are known only since the last moment at which a thread lost events, and the threads of
-        // other tests lose some all the time.
+        // In its own process: handovers are known only since any thread last lost events, and the threads of other tests keep
+        // losing events.
         @Test func `each begin has its submission`() async {
             await #expect(processExitsWith: .success) {
                 let count = 500

@@ -11,7 +11,7 @@ import Synchronization
 import Testing
 
 @_silgen_name("fork") private func forked() -> pid_t
-/// The kernel's number of the calling thread.
+/// The kernel's ID of the calling thread.
 @_silgen_name("gettid") func threadNumber() -> pid_t
 
 private func ownThread() -> Int { Int(threadNumber()) }
@@ -64,8 +64,8 @@ private func bytesRead(_ signal: Int32, _ interrupt: (_ number: Int, _ thread: p
     return await counts.next()
 }
 
-// Each of these has its own frame in a release build, too: neither ends in a call, and they differ, so that the compiler
-// does not merge them.
+// Each of these functions has its own frame even in a release build: none of them ends in a call, and they differ, so the
+// compiler cannot merge them.
 
 @inline(never) private func waitsForTheFirst(_ gate: Gate) {
     gate.wait()
@@ -73,7 +73,7 @@ private func bytesRead(_ signal: Int32, _ interrupt: (_ number: Int, _ thread: p
 }
 
 @inline(never) private func waitsForTheSecond(_ gate: Gate) {
-    for _ in 0..<2 { gate.wait() }  // a gate stays open
+    for _ in 0..<2 { gate.wait() }  // an open gate stays open: the second wait returns at once
     errno = 0
 }
 

@@ -26,7 +26,7 @@ import Testing
         StallFinder(bodyLimit: .seconds(10), waitLimit: .seconds(10), readsStacks: false)
     }
 
-    /// Takes a sample so many seconds after the beginning.
+    /// Takes a sample `second` seconds after the beginning.
     private func look(_ finder: inout StallFinder, _ second: Int, _ states: SchedulerState...) -> [String] {
         finder.look(at: states, at: begin + .seconds(second)).map { stall in
             switch stall.kind {

@@ -37,7 +37,7 @@ private final class Flag: Sendable {
         let spinning = Flag()
         try scheduler.submit { blocks ? waitsAtItsGate(leave) : spinsUntilOpened(spinning.isSet) }
         told.wait()
-        try later.submit { leave.wait() }  // a body that begins now is reported a whole limit later
+        try later.submit { leave.wait() }  // begins now, so it is reported a full limit later
         toldLater.wait()
         leave.open()
         spinning.isSet.store(true, ordering: .releasing)
@@ -168,7 +168,7 @@ private final class Flag: Sendable {
             leave.wait()
         }
         begun.wait()
-        try other.submit {}  // is reported only when those of the suspended scheduler would have been
+        try other.submit {}  // reported only after a report for the suspended scheduler would have come
         toldOther.wait()
         #expect(stalls.withLock { $0.isEmpty })
         suspended.resume()

@@ -10,10 +10,10 @@ import Scheduling
 import Synchronization
 import Testing
 
-/// Whether the process has a thread of this number.
+/// Whether the process has a thread with this kernel ID.
 private func isThere(_ thread: pid_t) -> Bool { access("/proc/self/task/\(thread)", F_OK) == 0 }
 
-// The module Glibc has no <malloc.h>.
+// The module Glibc does not cover <malloc.h>.
 @_silgen_name("mallopt") private func changeAllocator(_ parameter: Int32, _ value: Int32) -> Int32
 
 /// Keeps a worker of a scheduler inside a body while `body` runs.

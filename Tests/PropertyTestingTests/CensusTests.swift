@@ -5,7 +5,7 @@ import PropertyTesting
 import PropertyTestingSupport
 import Testing
 
-/// The kernel's number of the calling thread.
+/// The kernel's ID of the calling thread.
 private func threadNumber() -> Int32 {
     var bytes = [CChar](repeating: 0, count: 64)
     let length = readlink("/proc/thread-self", &bytes, bytes.count)  // .../task/<number>
@@ -94,7 +94,7 @@ private func nameThread(_ name: String) {
         await #expect(processExitsWith: .success) {
             let before = try Census()
             let spare = open("/dev/null", O_RDONLY)
-            defer { close(spare) }  // LeakSanitizer reads /proc at exit
+            defer { close(spare) }  // LeakSanitizer needs a free descriptor to read /proc at exit
             while open("/dev/null", O_RDONLY) >= 0 {}
             let error = CensusError(path: "/proc/self/task", code: EMFILE)
             try #require(throws: error) { try before.leftovers() }

@@ -27,8 +27,8 @@ import Testing
             async let first: Void = withCheckedContinuation { continuation in
                 waiting.withLock { $0 = continuation }
             }
-            // Begins when the first task waits, and detaches its thread: usually no task is ready any more when the thread
-            // resumes the first.
+            // Begins when the first task waits, and starts a detached thread. When that thread resumes the first task,
+            // usually no other task is ready any more.
             async let second: Void = {
                 let thread = startedThread {
                     usleep(2_000)
@@ -54,7 +54,7 @@ import Testing
             async let setting: Void = { isSet.withLock { $0 = true } }()
             _ = await (waiting, setting)
         }
-        // A task that yields goes behind the others; otherwise there would be decisions until the step limit.
+        // A task that yields is queued behind the others; otherwise there would be decisions until the step limit.
         let usual = try await covered(options: ExplorationOptions(departures: 0, random: 0)) {
             let isSet = Locked(false)
             async let waiting: Void = { while !isSet.withLock({ $0 }) { await Task.yield() } }()
@@ -83,7 +83,7 @@ import Testing
                 await withCheckedContinuation { (_: CheckedContinuation<Void, Never>) in }
             } onCancel: {
                 cancelled.withLock { $0 += 1 }
-                // The tasks started here are no steps of the schedule, which has ended.
+                // The tasks started here are not steps of the schedule, which has ended.
                 for _ in 0..<3 { Task { cancelled.withLock { $0 += 1 } } }
             }
         }
@@ -123,7 +123,7 @@ import Testing
             private var count = 0
             func add() { count += 1 }
         }
-        // At whichever step the actor is abandoned.
+        // The actor is abandoned at a different step each time.
         for steps in 100..<108 {
             let counter = Counter()
             let failure = try await failing(options: ExplorationOptions(steps: steps)) {
@@ -162,7 +162,7 @@ import Testing
     @Test func `a schedule with too many steps is brought to its end in the usual order, and is not all`()
         async throws
     {
-        // The step limit comes before the asking task would be overtaken.
+        // The step limit is reached before another task would overtake the asking task.
         let coverage = try await covered(options: ExplorationOptions(departures: 0, random: 0, steps: 40)) {
             let isSet = Locked(false)
             async let asking: Void = {

@@ -1,4 +1,4 @@
-// ExplorationTests.swift - which schedules are run, and of what.
+// ExplorationTests.swift - which schedules are run, and what they consist of.
 
 import PropertyTesting
 import PropertyTestingSupport
@@ -269,7 +269,7 @@ import Testing
     }
 
     @Test func `a task that outlives its exploration continues as a step of the next`() async throws {
-        // Like a service that a program starts at its first use.
+        // Like a service that a program starts on first use.
         let (requests, service) = AsyncStream.makeStream(of: CheckedContinuation<Int, Never>.self)
         let isStarted = Locked(false)
         @Sendable func ask() async -> Int {

@@ -1,4 +1,4 @@
-// A history recorded of correct objects has an order, and a history recorded of a broken object has none.
+// A history recorded from correct objects has an order, and one recorded from a broken object has none.
 
 import Glibc
 import PropertyTesting
@@ -32,7 +32,7 @@ private final class Counter: Sendable {
         }
     }
 
-    /// Loses additions that others make between its two steps.
+    /// Loses additions that other threads make between its two steps.
     func addInTwoSteps(_ amount: Int, between: () -> Void) -> Int {
         let seen = value.load(ordering: .sequentiallyConsistent)
         between()

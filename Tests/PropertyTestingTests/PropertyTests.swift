@@ -127,7 +127,7 @@ import Testing
             }
             await hold(cases, percent, above: 0)
         }
-        // Too few cases to judge, and enough cases of many.
+        // Once with too few cases to judge, and once with enough cases that have the label.
         await hold(9, 50, above: 100)
         await hold(1_000, 40, above: 50)
         await withKnownIssue { await hold(1_000, 60, above: 50) }

@@ -7,7 +7,7 @@ import Testing
 /// A stack of numbers, which may have faults.
 private final class NumberStack: Sendable {
     private let numbers = Locked<[Int]>([])
-    /// The depth from which pushed numbers are lost.
+    /// The depth at which pushed numbers are lost.
     let room: Int
     init(room: Int) { self.room = room }
 

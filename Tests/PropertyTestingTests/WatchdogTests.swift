@@ -211,7 +211,7 @@ private func text(of result: ExitTest.Result?) throws -> String {
             setenv("WATCHDOG_SCALE", scale, 1)
             Watchdog.run("a scope", limit: short) {}
         }
-        #expect(try text(of: result).contains("WATCHDOG_SCALE must be a number"))
+        #expect(try text(of: result).contains("WATCHDOG_SCALE must be a non-negative number"))
     }
 
     struct Failed: Error, Equatable {}

@@ -14,7 +14,8 @@ private actor Account {
 
 @concurrent private func onCurrentJob() async -> Scheduler? { .current }
 
-/// Returns where a new job runs. A test's body is already in a job, which continues where it is.
+/// Returns the scheduler on which a new job runs. The test's body belongs to a job that has already
+/// begun, and stays where it is.
 private func current() async -> Scheduler? { await Task { @MainActor in await onCurrentJob() }.value }
 
 @MainActor private func currentOfMainActor() -> Scheduler? { .current }
@@ -33,7 +34,7 @@ private func shutDown(_ scheduler: Scheduler) throws { try scheduler.shutdown() 
             #expect(detached === scheduler)
             let unstructured = await Task { @concurrent in Scheduler.current }.value
             #expect(unstructured === scheduler)
-            // From a new task, because a call of a free actor continues where its caller runs.
+            // From a new task, because a call to an idle actor runs where its caller runs.
             let depositor = await Task.detached { await Account().deposit(1) }.value
             #expect(depositor === scheduler)
             let withoutPreference = await Task { @MainActor in

@@ -13,7 +13,7 @@
     import Testing
 
     @Suite struct LifecycleTests {
-        /// A scheduler whose only worker is in a body until `gate` is opened.
+        /// A scheduler whose only worker runs a body until `gate` is opened.
         private struct Busy {
             let scheduler: Scheduler
             let gate = DispatchSemaphore(value: 0)

@@ -1,4 +1,4 @@
-// SchedulerLog.swift: what arrives in a log handler.
+// SchedulerLog.swift: what a log handler receives.
 
 #if Ecosystem
     import CompositeOperations
@@ -17,8 +17,8 @@
     }
 
     @Suite struct LoggingTests {
-        // Each test has its own process: there is only one listener for diagnostics, and other tests set
-        // theirs.
+        // Each test has its own process: a process has only one listener for diagnostics, and other
+        // tests install their own.
 
         @Test func `a refused call is an entry with its operation`() async throws {
             await #expect(processExitsWith: .success) {

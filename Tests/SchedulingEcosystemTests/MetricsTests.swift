@@ -1,4 +1,4 @@
-// SchedulerMetrics.swift: what arrives in a factory, and that it matches the table of the article.
+// SchedulerMetrics.swift: what a metrics factory receives, and that it matches the table in the article.
 
 #if Ecosystem
     import CompositeOperationsTestSupport
@@ -23,7 +23,7 @@
             try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
         }
 
-        /// Runs bodies to their end.
+        /// Runs `count` bodies to completion.
         private func run(_ count: Int, on scheduler: Scheduler) async throws {
             let before = scheduler.statistics.executed
             for _ in 0..<count { try scheduler.submit {} }

@@ -1,4 +1,4 @@
-// RunTracing.swift, and its part in the core (RunTrace.swift): which spans there are, with which parents and events.
+// RunTracing.swift, and its part in the core (RunTrace.swift): which spans exist, with which parents and events.
 
 #if Ecosystem
     import CommandJournal
@@ -27,7 +27,7 @@
 
         /// The span of the run with that name, once it has ended.
         ///
-        /// - Parameter outer: its parent, where other tests have runs of that name.
+        /// - Parameter outer: the parent of the span, if other tests have runs of the same name.
         private func span(
             _ name: String, _ tracer: InMemoryTracer, in outer: InMemorySpan? = nil
         ) async throws -> FinishedInMemorySpan {

@@ -1,4 +1,5 @@
-// A call that does not wait does not leave its actor: a hop is two enqueues, and other jobs can intervene.
+// A call that does not wait must not leave its actor: a hop costs two enqueues, and other jobs can
+// intervene.
 
 import CompositeOperationsTestSupport
 import Scheduling

@@ -1,5 +1,5 @@
 // Mistakes of callers: every way to submit to a scheduler that is shut down, invalid arguments, and misuse that
-// stops the process with a sentence. ConfigurationTests and ShutdownTests have the rest.
+// stops the process with a message. ConfigurationTests and ShutdownTests cover the rest.
 
 import CScheduler
 import Glibc
@@ -128,7 +128,7 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
         #expect(ran.value == 1)
     }
 
-    /// The same through C: "unless CSCHED_OK, the operation is the caller's still".
+    /// The same through C: unless the result is CSCHED_OK, the caller still owns the operation.
     @Test func `after a shutdown the C functions call nothing`() throws {
         var configuration = configuration()
         var created: OpaquePointer?
@@ -220,8 +220,8 @@ private func configuration(workers: UInt32 = 1, capacity: UInt64 = .max) -> csch
         }
     }
 
-    /// The lane's operation is further out on the stack: it waits, helping with anything, and so runs an operation
-    /// of another lane, which drains the first lane.
+    /// The lane's operation is an outer frame on the stack. It waits, helping with anything, and so runs an
+    /// operation of another lane, which drains the first lane.
     @Test func `draining a lane from work run inside its operation would deadlock, and says so`() throws {
         try withScheduler(.workers(1)) { scheduler in
             let (lane, other) = try (SerialLane(on: scheduler), SerialLane(on: scheduler))

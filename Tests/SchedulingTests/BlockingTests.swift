@@ -34,7 +34,7 @@ private func olderAtTheEnd(_ ends: [Int]) -> Int {
     return sum
 }
 
-/// Four operations that block, one of which waits until another continues.
+/// Submits four operations that block. Those beyond the spare workers begin only when others continue.
 private func blockFour(spareWorkers: Int) throws {
     let gate = Gate()
     let counter = try CompletionCounter()
@@ -163,7 +163,7 @@ extension Stress {
 
         @Test func `an operation that runs most of the time, and sleeps for moments, is not replaced`() throws
         {
-            // On a busy machine a short sleep may last, and look like a wait: a round counts only if the body had the
+            // On a busy machine a short sleep may take long, and look like a wait: a round counts only if the body had the
             // processor for most of its time.
             var replaced = 0
             for _ in 0..<60 where replaced < 10 {
@@ -173,8 +173,8 @@ extension Stress {
                     try scheduler.submit(in: counter) {
                         let began = (ContinuousClock.now, threadTime())
                         for _ in 0..<200 {
-                            // Measured in CPU time: otherwise, where other threads have the processor, the body would sleep
-                            // most of the time.
+                            // Measured in CPU time: in real time, a body that is preempted would hardly run, and would
+                            // sleep most of the time.
                             let end = threadTime() + 400_000
                             while threadTime() < end {}
                             usleep(20)
@@ -236,7 +236,7 @@ extension Stress {
                 try scheduler.submit(in: counter) {
                     Scheduler.blocking { gate.wait() }
                     do { try scheduler.submit(in: counter) { again.open() } } catch { Issue.record(error) }
-                    again.wait()  // unannounced: this worker has no seat, because another has it
+                    again.wait()  // not announced: the replacement has this worker's seat
                 }
                 try scheduler.submit(in: counter) {}
                 #expect(eventually { scheduler.statistics.replaced == 1 })
@@ -405,9 +405,10 @@ extension Stress {
 
         // MARK: Tasks
 
-        /// U4: when a child ends, the runtime walks the children of its group from the oldest. The length of the walk is
-        /// counted, because a busy machine stretches any time. Newest first, the mean walk was half of the group. For long
-        /// children it was a fifth, when a fair turn took more than was run until the next fair turn (X4).
+        /// U4: when a child ends, the runtime walks the children of its group, starting with the oldest. The test counts
+        /// the length of the walk, because times vary on a busy machine. When the newest child ran first, the mean walk was
+        /// half of the group. For long children it was a fifth, when a fair turn took more operations than ran until the
+        /// next fair turn (X4).
         @Test(arguments: [1, 2], [0, 20])
         func `a child of a group filled by a task on a worker has few older ones at its end`(
             workers: Int, length_us: Int
@@ -442,7 +443,7 @@ extension Stress {
             }
             let begun = order.noted
             #expect(begun.sorted() == Array(0..<1000))
-            // Two batches: one taken at once, and one that a fair turn takes in between.
+            // The bound is two batches: one taken at once, and one that a fair turn takes in between.
             #expect(begun.enumerated().allSatisfy { place, index in abs(place - index) <= 256 })
         }
     }

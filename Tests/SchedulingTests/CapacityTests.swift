@@ -197,7 +197,7 @@ extension Stress {
             }
             #expect(accepted.value + rejected.value == 4 * each)
             #expect(started.value == accepted.value)
-            #expect(most.value <= capacity + workers)  // and those taken and not begun
+            #expect(most.value <= capacity + workers)  // plus those taken but not begun
             if policy != .reject { #expect(rejected.value == 0) }
         }
     }

@@ -80,8 +80,8 @@ private let everything = 2002
 
     @Test(arguments: [Scheduler.Context.empty, nil])
     func `no values inherit unasked`(context: Scheduler.Context?) async throws {
-        // A separate scheduler: on its workers, a wait that helps would run operations inside the
-        // bindings.
+        // A separate scheduler: if the caller were one of its workers, a wait that helps would run
+        // operations inside the bindings.
         let (scheduler, seen) = (try Scheduler(.init(workers: 2)), Seen())
         try Trace.$id.withValue(42) { try submitEverything(to: scheduler, context: context, seen: seen) }
         #expect(seen.counts == [nil: everything])

@@ -1,11 +1,11 @@
-// The work-stealing deque alone: one owner, which pushes and pops, and thieves, which steal.
+// The work-stealing deque in isolation: one owner, which pushes and pops, and thieves, which steal.
 //
 //   Q1, Q2  Nothing is lost, nothing is taken twice.
 //   Q3      The owner pops the newest; thieves take the oldest, in order. When thieves may take many at once,
 //           the owner occasionally pops the oldest (D4 of deque.c), after at least 32 pops.
 //   Q4      Every history is linearizable, except that a steal may find nothing when another take was
 //           faster.
-//   Q5      Otherwise, no thread finds a deque empty that is not.
+//   Q5      Otherwise, no thread finds a non-empty deque empty.
 //   Q6      What was written before a push is visible after the take.
 //   Q7, Q8  Indices wrap around the buffer, buffers grow, and replaced ones are freed.
 
@@ -77,7 +77,7 @@ extension TestDeque {
         }
     }
 
-    /// For the owner.
+    /// Called by the owner.
     fileprivate func popAll() -> [Int] {
         var popped: [Int] = []
         while let number = pop() { popped.append(number) }
@@ -85,7 +85,7 @@ extension TestDeque {
     }
 }
 
-/// Runs an owner and thieves on one deque, the thieves until the owner is done. Returns what each of them took,
+/// Runs an owner and thieves on one deque. The thieves run until the owner is done. Returns what each of them took,
 /// the owner first.
 private func share(
     _ deque: TestDeque, thieves: Int, rooms: [Int] = [32], owner: @escaping @Sendable () -> [Int],
@@ -188,7 +188,7 @@ private func share(
         #expect(deque.pop() == nil)
     }
 
-    /// Taking one by one would be correct as well; this is what opening a deque is for.
+    /// Taking one at a time would be correct as well, but taking many is the purpose of opening a deque.
     @Test func `a thief takes many of a deep deque, and at most half`() {
         let deque = TestDeque(holding: 0..<1000)
         let shallow = TestDeque(holding: 0..<20)
@@ -265,14 +265,14 @@ private func share(
                 for start in stride(from: 100, to: 10_000, by: 100) { deque.push(start..<start + 100) }
                 _ = deque.pop()
             }
-            /// Few buffers await a grace period at a time, however late it comes.
+            /// Keeps the number of buffers that await a grace period small, however late it comes.
             func use(_ count: Int) {
                 for number in 1...count {
                     useOne()
                     if number.isMultiple(of: 10) { TestDeque.reclaim() }
                 }
             }
-            use(150)  // until the allocator has what it needs
+            use(150)  // until the allocator has the reserves that it needs
             let before = residentBytes()
             use(100)
             #expect(residentBytes() - before < 100 * 65536)  // the last two buffers have 256 and 512 kB

@@ -1,5 +1,5 @@
-// S11 fairness: what is oldest starts after a bounded number of newer bodies. S12: a blocked body keeps
-//     nothing from others.
+// S11 fairness: the oldest operation starts after a bounded number of newer bodies. S12: a blocked body
+//     withholds nothing from other workers.
 
 import PropertyTesting
 import Scheduling
@@ -7,7 +7,7 @@ import PropertyTestingSupport
 import Testing
 
 /// DESIGN.md, X4: every 61st step takes an old operation, alternately from outside and from the worker's
-/// own queue. The promise is twice that.
+/// own queue: one in 122 steps from each. The promise is twice that.
 private let mostNewerBodies = 4 * 61
 
 /// Resubmits itself until the victim starts, or until `limit`.
@@ -108,7 +108,7 @@ extension Stress {
             }
         }
 
-        /// All but one worker are blocked, each with a lone operation behind it.
+        /// All workers but one are blocked, each with a lone operation behind it.
         @Test func `a free worker serves many blocked ones`() throws {
             let blocked = 3
             try withScheduler(.workers(blocked + 1)) { scheduler in

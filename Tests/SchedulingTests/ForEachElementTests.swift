@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// All elements fail, at the same time: one of the errors is the first.
+    /// All elements fail, several at the same time: the error of one of them is thrown.
     @Test func `one of many errors is thrown`() async throws {
         try await withScheduler(.workers(3)) { scheduler in
             for _ in 0..<200 {
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// The body stays in the first run of neighbours, which is begun first.
+    /// The body waits in the first run of adjacent elements, the one that is begun first.
     @Test func `a task cancelled half-way skips the rest`() async throws {
         try await withScheduler(.init(workers: 1, spareWorkers: 0)) { scheduler in
             let runs = Runs(10_000)

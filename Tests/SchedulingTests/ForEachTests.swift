@@ -134,7 +134,7 @@ private final class Meeting: Sendable {
         }
     }
 
-    /// Too many indices to be called: the range is cancelled while its first index runs.
+    /// Too many indices to call: the range is cancelled while its first index runs.
     @Test(arguments: hugeRanges)
     func `a range may have as many indices as there are`(count: UInt64, grain: UInt64) throws {
         try withCScheduler(workers: 1) { scheduler in

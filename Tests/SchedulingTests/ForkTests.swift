@@ -36,7 +36,7 @@ private func createScheduler() throws -> OpaquePointer {
     return try #require(scheduler)
 }
 
-/// Runs `body` in a forked child; true when it answered true there.
+/// Runs `body` in a forked child; returns whether it returned true there.
 private func inChild(_ body: () -> Bool) throws -> Bool {
     let child = fork()
     try #require(child >= 0)
@@ -103,8 +103,8 @@ private func runsSomeOfItsOwn() -> Bool {
 private let isReleasing = Gate()
 private let mayRelease = Gate()
 
-/// A thread waits for the release of an observer. In the child neither exists, and the memory of that thread's stack is
-/// reused.
+/// A thread waits for the release of an observer. In the child neither the thread nor the wait exists, and the memory
+/// of the thread's stack is reused.
 private func forkWhileReleased() throws {
     let scheduler = try createScheduler()
     var observer = csched_observer(

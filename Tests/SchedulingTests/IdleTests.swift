@@ -21,8 +21,8 @@ extension Stress {
                 }
                 #expect(haveNames)
                 func switches() -> [Int] { threads.compactMap(\.voluntarySwitches) }
-                // Falling asleep takes a few timed sleeps of the sentry, whenever it gets a CPU for them; then there is
-                // a second without any.
+                // Falling asleep takes a few timed sleeps of the sentry, whenever it gets a CPU for them; then a second
+                // passes without any.
                 var before: [Int] = [], after: [Int] = []
                 let isSilent = eventually {
                     before = switches()

@@ -1,11 +1,11 @@
-// The inbox of one outside thread alone: that thread appends, consumers take from the front, any thread closes.
+// The inbox of one outside thread, in isolation: that thread appends, consumers take from the front, any thread closes.
 //
 //   Q1, Q2  What was appended is taken once; what was refused, never.
 //   Q3      Operations leave in the order in which they came, a batch without gaps.
 //   Q4      Every history is one of the sequential queue. A take may find nothing when another one was faster.
-//   Q5      Otherwise, no thread finds an inbox empty that is not. A look finds it empty only when everything
+//   Q5      Otherwise, no thread finds a non-empty inbox empty. A look finds it empty only when everything
 //           appended before the look is taken. A worker relies on that before it sleeps.
-//   Q6      What was written before an append is read after the take.
+//   Q6      What was written before an append is visible after the take.
 //   Q7, Q8  Segments follow each other; used-up segments are freed.
 
 import PropertyTesting
@@ -89,8 +89,8 @@ extension Array<Int> {
     fileprivate var hasNoGaps: Bool { zip(self, dropFirst()).allSatisfy { $0 + 1 == $1 } }
 }
 
-/// Runs a producer and consumers on one inbox, the consumers until the producer has returned and nothing is left. Returns what
-/// each consumer took, batch by batch.
+/// Runs a producer and consumers on one inbox. The consumers run until the producer has returned and nothing is left. Returns
+/// what each consumer took, batch by batch.
 private func share(
     _ inbox: TestInbox, consumers: Int, rooms: [Int] = [32],
     producer: @escaping @Sendable () -> Void, takes: @escaping @Sendable (Int) -> Void = { _ in }
@@ -105,7 +105,7 @@ private func share(
         return asReader {
             var batches: [[Int]] = []
             while true {
-                let isLast = ended.value == 1  // read before the look: nothing is appended afterwards
+                let isLast = ended.value == 1  // read before `isEmpty`: if true, no more appends
                 if isLast && inbox.isEmpty { return batches }
                 let batch = inbox.take(room: rooms[(thread - 1) % rooms.count])
                 for number in batch { takes(number) }
@@ -208,9 +208,9 @@ private func share(
             }
             let inbox = TestInbox()
             pass(300_000, through: inbox)
-            for _ in 0..<100 { useOne() }  // until the allocator has what it needs
-            // On a busy machine much may wait for a grace period, once. A leak would come to this in each round: 96 MB of
-            // used-up segments, 32 MB of remaining ones.
+            for _ in 0..<100 { useOne() }  // until the allocator has the reserves that it needs
+            // On a busy machine much memory may wait for a grace period, but only in one round. A leak would show in every
+            // round: 96 MB of used-up segments, 32 MB of remaining ones.
             func keepsLess(than bytes: Int, _ body: () -> Void) -> Bool {
                 (0..<4).contains { _ in
                     let before = residentBytes()
@@ -285,7 +285,8 @@ extension Stress {
             #expect(batches.reduce(0) { $0 + $1.reduce(0) { $0 + $1.count } } == count)
         }
 
-        /// B1: an append precedes the close and is taken, or is refused as a whole. The same holds for the next append.
+        /// B1: an append precedes the close and is taken, or is refused as a whole. After a refused append, every later one is
+        /// refused.
         @Test(arguments: [1, 3])
         func `a racing append at a close is all or nothing`(closers: Int) async {
             await forAll(
@@ -345,8 +346,8 @@ extension Stress {
             }
         }
 
-        /// A take that finds nothing is excused by another that overlaps it and took something; a look, by an
-        /// append that overlaps it.
+        /// A take that finds nothing is excused by another take that overlaps it and took something; a look, by an append that
+        /// overlaps it.
         private func isAllowed(_ history: [Call<Step, Answer>]) -> Bool {
             let calls = history.map { call in
                 let disturbed = history.contains { other in

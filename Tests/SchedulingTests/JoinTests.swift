@@ -20,7 +20,7 @@ extension Stress {
             }
 
             private static func random(depth: Int, _ source: inout Source) -> Tree {
-                // The simplest choice gives a leaf; few others do.
+                // A draw of 0, the simplest choice, yields a leaf; all others yield a node.
                 guard depth > 0, source.draw(below: 8) > 0 else {
                     return .leaf(Int(source.draw(below: 1_000)))
                 }
@@ -92,7 +92,8 @@ extension Stress {
             }
         }
 
-        /// The branch was taken, and has forked nothing that could be run: the end of the branch must wake the sleeper.
+        /// The branch that was taken has forked nothing that the joining worker could run. So the joining worker sleeps,
+        /// and the end of the branch must wake it.
         @Test func `a join sleeps until the branch that was taken has ended`() throws {
             try withScheduler(.init(workers: 2)) { scheduler in
                 for _ in 0..<scaled(100) {
@@ -192,7 +193,7 @@ extension Stress {
             }
         }
 
-        /// The second branch lies below those operations, and must not wait for a worker that is suspended.
+        /// The second branch lies below those operations in the deque, and must run although the scheduler is suspended.
         @Test(arguments: [1, 5, 31])
         func `a second branch runs before the first one's submissions`(number: Int) throws {
             try withScheduler(.workers(1)) { scheduler in
@@ -211,7 +212,7 @@ extension Stress {
             }
         }
 
-        /// Deep enough that the deque's owner occasionally pops the oldest operation.
+        /// The deque is deep enough that its owner occasionally pops the oldest operation.
         @Test func `nested joins above a deep deque run nothing else`() throws {
             let ran = Count()
             let nested = Count()
@@ -257,8 +258,8 @@ extension Stress {
             #expect(operations.value == 1)
         }
 
-        /// A thread that takes the second branch after the shutdown began is told to cancel, but must run the branch all
-        /// the same.
+        /// A thread that takes the second branch after the shutdown began is notified of the cancellation, but must run
+        /// the branch all the same.
         @Test(arguments: [1, 2, 4])
         func `a shutdown that cancels leaves no join without its branch`(workers: Int) throws {
             for _ in 0..<scaled(50) {
@@ -289,7 +290,7 @@ extension Stress {
             try withScheduler(.workers(2)) { scheduler in
                 let before = scheduler.statistics.submitted
                 let result = try evaluate(on: scheduler) {
-                    // All but 200 KiB of the usual 8 MiB, less than what a wait keeps in reserve.
+                    // Leaves 200 KiB of the usual 8 MiB of stack, which is less than a wait keeps in reserve.
                     withUnsafeTemporaryAllocation(byteCount: 8 * 1024 * 1024 - 200 * 1024, alignment: 16) {
                         buffer in
                         explicit_bzero(buffer.baseAddress!, 1)  // so that a release build has the buffer, too

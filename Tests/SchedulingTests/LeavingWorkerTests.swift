@@ -15,10 +15,10 @@ import Testing
         let strangers = Count()
         let grandchildren = Count()
         let bodies = Count()
-        // A body on each worker. The body on the second worker, which will leave, submits what waits in its deque. The
-        // first worker is blocked, and may be replaced before the second has taken anything: then another body is
-        // submitted. On a slow machine the second worker also takes a second body when it continues; that one submits
-        // nothing.
+        // A body on each worker. The body on the second worker, which will leave, submits the operations that wait in
+        // its deque. The first worker is blocked, and may be replaced before the second has taken anything; then
+        // another body is submitted. On a slow machine the second worker also takes a second body when it continues;
+        // that body submits nothing.
         repeat {
             try scheduler.submit {
                 guard KernelThread.named("leaver-t-1").contains(where: { $0.id == KernelThread.current.id })

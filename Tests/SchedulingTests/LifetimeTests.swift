@@ -38,8 +38,8 @@ extension Stress {
             await #expect(processExitsWith: .success) { try measureGrowth() }
         }
 
-        /// A reader elsewhere delays reclamation, but not the end: retired memory is freed when the reader
-        /// has left.
+        /// A reader elsewhere delays reclamation, but not the scheduler's end: retired memory is freed
+        /// when the reader has left.
         @Test func `a scheduler ends while a thread reads another one`() throws {
             try whileReading {
                 for _ in 0..<3 {
@@ -112,7 +112,7 @@ private func measureGrowth() throws {
                     return statistics.pending == 0 && statistics.reclaimed == statistics.retired
                 })
         }
-        try use(scaled(200))  // what the allocator and the registry keep
+        try use(scaled(200))  // fills what the allocator and the registry keep
         let before = residentPages()
         try use(scaled(600))
         let pages = residentPages() - before

@@ -1,5 +1,5 @@
-// S3: a worker finds whatever is submitted to an idle scheduler, whichever step of falling asleep the
-// submission meets.
+// S3: a worker finds whatever is submitted to an idle scheduler, at whichever step of falling asleep the
+// submission arrives.
 
 import Glibc
 import PropertyTesting

@@ -58,7 +58,7 @@ private final class Observed: @unchecked Sendable {
     let handle: OpaquePointer
     private var isDestroyed = false
 
-    /// Without spares, unless a test is about lives alone: on a busy machine a worker may look blocked, and its
+    /// Without spares, unless a test checks only lives: on a busy machine a worker may look blocked, and its
     /// replacement would be reported, too.
     init(workers: UInt32, spares: UInt32 = 0, name: String = "observed") throws {
         var configuration = csched_configuration_default()
@@ -102,8 +102,8 @@ private final class Observed: @unchecked Sendable {
     var parked: UInt64 { csched_scheduler_statistics(handle).parked }
 }
 
-/// Whether the events are (STARTED (PARKED UNPARKED)* STOPPED)*: one life after another. `begun`: the first life had
-/// begun before the observer was set, and the worker may have slept then.
+/// Whether the events are (STARTED (PARKED UNPARKED)* STOPPED)*: one life after another. `begun`: the first life began
+/// before the observer was set, and the worker may have been asleep at that moment.
 private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
     enum State { case absent, awake, asleep }
     func walk(from first: State) -> Bool {
@@ -168,7 +168,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
         #expect(log.late == 0)
     }
 
-    /// The release function may be missing: then the observer does not own the context.
+    /// The release function may be NULL: then the observer does not own the context.
     @Test func `an observer without a context needs no release`() throws {
         let scheduler = try Observed(workers: 1)
         for _ in 0..<10 {
@@ -201,11 +201,11 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
         #expect(eventually { first.releases == 1 })
     }
 
-    /// As often as the statistics say, once all is quiet.
+    /// Reported as often as the statistics count, once all is quiet.
     @Test func `each parking is reported`() throws {
         let scheduler = try Observed(workers: 1, name: "parking-t")
         let log = Log()
-        // Asleep, and so past the call that would report it.
+        // The worker is asleep, and so past the call that would report its parking.
         #expect(eventually { scheduler.parked == 1 })
         #expect(eventually { KernelThread.named("parking-t").count(where: \.isAsleep) == 1 })
         scheduler.observe(log)
@@ -217,7 +217,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
         }
     }
 
-    /// S15: outside every read section and lock, so it may call all that a body may.
+    /// S15: an observer is called outside every read section and lock, so it may call everything that a body may.
     @Test func `an observer replaces itself, asks for statistics and resizes`() throws {
         let scheduler = try Observed(workers: 2)
         let second = Log()
@@ -238,7 +238,7 @@ private func areLives(_ events: [csched_event], begun: Bool) -> Bool {
         #expect(second.count(.workerStopped) == 3)
     }
 
-    /// S15, S3: what is submitted while its worker falls asleep or wakes up is run all the same.
+    /// S15, S3: an operation that is submitted while its worker falls asleep or wakes up runs all the same.
     @Test(
         arguments: [csched_event.workerStarted, .workerUnparked, .workerParked], [UInt32(1), 3])
     func `observers' submissions run`(event: csched_event, workers: UInt32) throws {

@@ -94,7 +94,8 @@ private func expectShares(of count: Int, in names: [String]) {
         expectShares(of: 100, in: order.names)
     }
 
-    /// Each fair turn comes after a row of high ones, however often long operations would get one.
+    /// Each fair turn comes after a row of high operations, even if these take so long that time alone would grant
+    /// a fair turn after each.
     @Test func `others have their turns while long high operations wait`() throws {
         let order = Order([])
         try withHeldWorker { scheduler, counter in
@@ -185,7 +186,7 @@ private func expectShares(of count: Int, in names: [String]) {
         let order = Order([])
         let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
         let gate = try hold(scheduler)
-        // A group's `addTask` with an executor forgets the priority, in Swift 6.3.
+        // In Swift 6.3, a group's `addTask` with an executor drops the priority.
         let priorities = Array(repeating: TaskPriority.medium, count: 1000) + [.background, .high]
         let tasks = priorities.map { priority in
             Task(executorPreference: scheduler, priority: priority) { order.note("\(priority)") }

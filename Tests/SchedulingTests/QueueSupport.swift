@@ -64,7 +64,7 @@ final class TestDeque: @unchecked Sendable {
 
     deinit { csched_test_deque_destroy(deque) }
 
-    /// Owner. Precondition: there is memory.
+    /// Owner. Precondition: memory is not exhausted.
     func push(_ numbers: Range<Int>) {
         let operations = numbers.map(operation)
         precondition(csched_test_deque_push(deque, operations, operations.count))
@@ -141,7 +141,7 @@ final class TestInbox: @unchecked Sendable {
     var isEmpty: Bool { csched_test_inbox_is_empty(inbox) }
 }
 
-/// The counts of takes, by taker and number. Each taker has its own memory, so that noting orders nothing.
+/// The counts of takes, by taker and number. Each taker has its own memory, so that recording a take orders nothing.
 final class Tally: @unchecked Sendable {
     // Unchecked: each taker writes its own part, and reading happens after all takers have ended.
     private let times: UnsafeMutablePointer<UInt8>
@@ -177,7 +177,7 @@ func now() -> Int {
     return time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// `malloc_trim` of glibc, which its module does not show.
+/// `malloc_trim` of glibc, which the module Glibc does not export.
 private let trim: (@convention(c) (Int) -> CInt)? = dlsym(nil, "malloc_trim").map {
     unsafeBitCast($0, to: (@convention(c) (Int) -> CInt).self)
 }

@@ -7,7 +7,8 @@ import Scheduling
 import Testing
 
 @Suite(.inTurn) struct ReduceTests {
-    /// Concatenation is associative, and not commutative: any order but the elements' shows.
+    /// Concatenation is associative, but not commutative: a result in any other order than that of
+    /// the elements is detected.
     @Test(arguments: [1, 3])
     func `elements are combined in their order`(workers: Int) async throws {
         try await withScheduler(.workers(workers)) { scheduler in

@@ -9,7 +9,7 @@ import Testing
 
 private struct Refusal: Error, Equatable { let number: Int }
 
-/// Not `Sendable`: only one isolation may have it.
+/// Not `Sendable`: only one isolation domain may hold it.
 private final class Note {
     var text: String
     init(_ text: String) { self.text = text }
@@ -90,7 +90,7 @@ private enum Request { @TaskLocal static var id = 0 }
         }
     }
 
-    /// One worker: a wait that did not help would need another one.
+    /// One worker: a wait that did not help would need another worker.
     @Test func `a body may wait for operations of its own scheduler`() async throws {
         try await withScheduler(.workers(1)) { scheduler in
             let sum = try await scheduler.run {
@@ -128,7 +128,7 @@ private enum Request { @TaskLocal static var id = 0 }
             _ = concurrently(1) { _ in started.wait() }
             task.cancel()
             gate.open()
-            // Once it has begun it runs to its end, and its value comes back.
+            // Once the body has begun, it runs to its end, and its value is returned.
             let wasCancelled = try await task.value
             #expect(wasCancelled)
         }

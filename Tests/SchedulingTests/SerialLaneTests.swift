@@ -113,7 +113,7 @@ extension Stress {
             }
         }
 
-        /// The owner of each lane's drain is stuck in an operation of that lane: the drains behind it are stolen.
+        /// A worker that runs a lane's drain is stuck in an operation of that lane: the drains behind it are stolen.
         @Test func `lanes of several turns, some of them stuck, run in order`() throws {
             try withScheduler(.workers(4)) { scheduler in
                 for _ in 0..<scaled(30) {
@@ -130,7 +130,7 @@ extension Stress {
                                     try lane.submit(in: counter) {
                                         if next[number] != index { outOfOrder.add() }
                                         next[number] = index + 1
-                                        // Two of them wait, in their second turn, for the end of all others.
+                                        // Two of the lanes wait, in their second turn, for the end of all others.
                                         if number < 2 && index == 100 { gate.wait() }
                                         if number == 7 && index == each - 1 { gate.open() }
                                     }
@@ -255,9 +255,9 @@ extension Stress {
         #expect(runs.areExactlyOnce)
     }
 
-    /// The other lane's operation needs a spare worker, because the job that runs it is not what the wait is for. On a busy
-    /// machine that worker may start early, and take the operation that the wait would have run: then it is on another thread,
-    /// where draining the lane would block.
+    /// The other lane's operation needs a spare worker, because the job that runs it is not one that the wait waits for. On a
+    /// busy machine that worker may start early, and take the operation that the wait would have run. That operation is then on
+    /// another thread, where draining the lane would block.
     @Test func `operations run by a wait inside a lane's operation are not of the lane`() throws {
         try withScheduler(.init(workers: 1)) { scheduler in
             let lane = try SerialLane(on: scheduler)

@@ -79,7 +79,8 @@ extension Stress {
             }
         }
 
-        /// The second operation, and then the shutdown, meet the worker in each step of falling asleep.
+        /// The second operation, and then the shutdown, arrive at every step of the worker's falling
+        /// asleep.
         @Test(arguments: [1, 2])
         func `work accepted just before a drain runs`(workers: Int) throws {
             let name = "accept-t"
@@ -163,7 +164,7 @@ extension Stress {
                 started.open()
                 outside.wait()
                 do {
-                    // The thread that shuts down may be late.
+                    // The thread that calls `shutdown` may be late.
                     guard try eventually({ try isCancelled() }) else { return }
                     for _ in 0..<10 where try isCancelled() { cancelled.add() }
                 } catch { Issue.record(error) }
@@ -183,7 +184,7 @@ extension Stress {
             #expect(scheduler.statistics.cancelled == 11)
         }
 
-        /// Not only at the end of a piece, which may be long.
+        /// A cancelled range must not run on to the end of a piece, which may be long.
         @Test(arguments: [1, 2])
         func `a cancelled range stops after the indices that run`(workers: Int) throws {
             let scheduler = try Scheduler(.init(workers: workers, spareWorkers: 0))

@@ -116,7 +116,7 @@ private func bindToOneCPU() -> Bool {
             }
             let own = group(levels.count - 1)
             let path = own.isEmpty ? "/" : own
-            // The names of other controllers, which contain "cpu".
+            // Other controllers whose names contain "cpu".
             for other in ["cpuset", "cpuacct", "xcpu"] {
                 try folder.write("1\n", to: other + own + "/cpu.cfs_quota_us")
                 try folder.write("100000\n", to: other + own + "/cpu.cfs_period_us")
@@ -162,7 +162,7 @@ private func bindToOneCPU() -> Bool {
         #expect(csched_sizing_parse_quota("4294967294", "1") == unlimited - 1)
         #expect(csched_sizing_parse_quota("4294967295", "1") == unlimited)
         #expect(csched_sizing_parse_quota("9223372036854775807", "1") == unlimited)
-        // Quota and period must not be added.
+        // Adding the quota and the period would overflow.
         #expect(csched_sizing_parse_quota("9223372036854775807", "100000") == unlimited)
         #expect(csched_sizing_parse_quota("99999999999999999999999", "100000") == unlimited)
     }
@@ -231,7 +231,7 @@ private func bindToOneCPU() -> Bool {
         }
     }
 
-    /// In its own process, whose environment is written.
+    /// In its own process, whose environment is modified.
     @Test func `the environment is a whole number between 1 and 256, or is not used`() async {
         await #expect(processExitsWith: .success) {
             var automatic: UInt32 = 0

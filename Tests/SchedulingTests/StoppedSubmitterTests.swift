@@ -27,7 +27,7 @@ extension Stress {
     }
 }
 
-// A handler is a C function and reaches nothing but globals; `nonisolated(unsafe)`: written before the first
+// A signal handler is a C function, and can reach only globals. `nonisolated(unsafe)`: both are written before the first
 // signal.
 nonisolated(unsafe) private var stopped: Int32 = -1
 nonisolated(unsafe) private var goOn: Int32 = -1

@@ -1,4 +1,4 @@
-// Submissions without `try`, and a counter's `completed()`, a name that means the same everywhere.
+// Submissions without `try`, and a counter's `completed()`, a name that is unambiguous everywhere.
 
 import Glibc
 import PropertyTesting

@@ -13,10 +13,10 @@ import Testing
 /// test that hangs ends the process.
 @Suite(.inTurn, .serialized, .watched(stressLimit)) enum Stress {}
 
-/// Stress sizes grow and shrink with `STRESS_SCALE` of the environment.
+/// Stress sizes scale with the environment variable `STRESS_SCALE`.
 let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString: $0)) } ?? 1
 
-/// How long a case of a stress test may take: many times of what it takes on a busy machine.
+/// How long a case of a stress test may take: many times what it takes on a busy machine.
 let stressLimit: Duration =
     .seconds(60) * max(1, stressScale) * (isThreadSanitized || isAddressSanitized ? 5 : 1)
 
@@ -80,8 +80,8 @@ func yieldOften(_ times: Int = 500) {
     for _ in 0..<times { sched_yield() }
 }
 
-/// Runs `body` while the threads whose names begin with `prefix` are held up again and again, wherever they are.
-/// So a failure that needs a preemption between two instructions need not wait for the kernel.
+/// Runs `body` while the threads whose names begin with `prefix` are held up repeatedly, at arbitrary points. So
+/// a failure that needs a preemption between two instructions need not wait for the kernel to cause one.
 ///
 /// - Throws: what `body` throws.
 func disturbing(_ prefix: String, _ body: () throws -> Void) throws {
@@ -96,7 +96,7 @@ func disturbing(_ prefix: String, _ body: () throws -> Void) throws {
 }
 
 private final class Disturber: Sendable {
-    // The module Glibc has no GNU extensions.
+    // The module Glibc lacks the GNU extensions.
     private typealias Send = @convention(c) (pid_t, pid_t, Int32) -> Int32
 
     private let prefix: String
@@ -150,9 +150,9 @@ func takePart(in prefix: String) {
     nameThisThread(prefix)
 }
 
-/// The number of bytes that malloc has handed out: exact, whereas the kernel sees pages.
+/// The number of bytes in use according to malloc: exact, whereas the kernel counts pages.
 func memoryInUse() throws -> Int {
-    // The module Glibc has no <malloc.h>.
+    // The module Glibc does not cover <malloc.h>.
     typealias Report = @convention(c) (Int32, UnsafeMutablePointer<FILE>) -> Int32
     let report = unsafeBitCast(try #require(dlsym(nil, "malloc_info")), to: Report.self)
     let room = 1 << 18
@@ -254,9 +254,9 @@ func csched_lane_submit_surely(
     withUnsafePointer(to: operation) { csched_lane_submit_surely(lane, $0, .inherited, fallback) }
 }
 
-/// A value under a lock that ThreadSanitizer knows, unlike `Mutex`.
+/// A value behind a lock that ThreadSanitizer understands, unlike `Mutex`.
 final class Locked<Value>: @unchecked Sendable {
-    // Unchecked: `value` is touched under `lock` alone.
+    // Unchecked: `value` is accessed only under `lock`.
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private var value: Value
 

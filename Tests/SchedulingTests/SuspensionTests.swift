@@ -100,7 +100,8 @@ extension Stress {
             }
         }
 
-        /// The worker puts operations back into its own queue, and meets the resumption as it falls asleep.
+        /// The worker puts operations back into its own queue. The resume may come at any step of its
+        /// falling asleep.
         @Test(arguments: [1, 2])
         func `a resume finds operations in the worker's own queue`(workers: Int) throws {
             let name = "resume-t"

@@ -54,8 +54,8 @@ private enum WaitingCall: String, CaseIterable, Sendable, CustomTestStringConver
         return counter
     }
 
-    /// Whether bodies may see the caller's task-local values: that was asked for, or the caller's thread runs them as a
-    /// part of the caller (a branch of a join, the last combination).
+    /// Whether bodies may see the caller's task-local values: because the caller asked for that, or because the
+    /// caller's thread runs them as a part of the call (a branch of a join, the last combination).
     var mayShowContext: Bool { [.forEachIndexInContext, .join, .reduce].contains(self) }
 }
 
@@ -107,8 +107,7 @@ extension Stress {
             }
         }
 
-        /// One operation waits for what another thread does, and as many operations as there are workers wait for that
-        /// one.
+        /// One operation waits for another thread, and as many operations as there are workers wait for that operation.
         @Test(arguments: WaitingCall.allCases, [1, 2, 4])
         fileprivate func `acyclic waits end`(call: WaitingCall, workers: Int) throws {
             try withScheduler(.init(workers: workers)) { scheduler in

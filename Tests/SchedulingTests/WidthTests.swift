@@ -1,12 +1,12 @@
-// S8: never more bodies at once than workers, also while the number of workers changes; nothing is lost by a
-// change.
+// S8: never more bodies at once than workers, even while the number of workers changes; a change loses
+// nothing.
 
 import PropertyTesting
 import Scheduling
 import PropertyTestingSupport
 import Testing
 
-/// The number of bodies inside at once, and its maximum.
+/// The number of bodies running at once, and its maximum.
 private final class Gauge: Sendable {
     private let inside = Count()
     private let highest = Count()

@@ -1,5 +1,5 @@
-// ContextOfTests.swift - the testing library runs tests with its own task-local values. So each operation would have a
-// context, and would not be a plain one, as most operations are. These values are therefore disregarded, unless
+// ContextOfTests.swift - the testing library runs tests with its own task-local values. So each operation of a test
+// would have a context, whereas most operations elsewhere are plain. These values are therefore disregarded, unless
 // OPERATIONS_CONTEXT is in the environment.
 
 import Glibc

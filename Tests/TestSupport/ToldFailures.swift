@@ -1,4 +1,4 @@
-// ToldFailures.swift - the reports that this process gets of failures that nobody has looked at.
+// ToldFailures.swift - the reports in this process of failures whose errors were never read.
 
 import CompositeOperations
 import Scheduling
@@ -11,7 +11,7 @@ package struct ToldFailures: Sendable {
 
     package var count: Int { told.entries.count }
 
-    /// Waits until the expected number of reports has arrived, and then as long as earlier reports may take.
+    /// Waits until the expected number of reports has arrived, and then long enough for other pending reports to arrive.
     ///
     /// - Returns: whether exactly these failures were reported, each once.
     package func areOf(_ subjects: [String], _ error: any Error) async throws -> Bool {

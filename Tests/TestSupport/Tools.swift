@@ -5,7 +5,7 @@ import Glibc
 import PropertyTesting
 import Synchronization
 
-/// Sizes grow and shrink with `STRESS_SCALE` of the environment.
+/// Test sizes scale with the environment variable `STRESS_SCALE`.
 package let stressScale: Double = getenv("STRESS_SCALE").flatMap { Double(String(cString: $0)) } ?? 1
 
 package let isThreadSanitized = dlsym(nil, "__tsan_init") != nil
@@ -13,7 +13,7 @@ package let isAddressSanitized = dlsym(nil, "__asan_init") != nil
 /// A sanitizer makes everything many times as slow.
 package let isSanitized = isThreadSanitized || isAddressSanitized
 
-/// How long a case of a test may take: many times of what it takes on a busy machine.
+/// How long a case of a test may take: many times what it takes on a busy machine.
 package let testLimit: Duration = .seconds(240) * max(1, stressScale) * (isSanitized ? 2 : 1)
 
 /// Ends this process with the status that `body` returns, after everything that `body` made is released: an optimised build

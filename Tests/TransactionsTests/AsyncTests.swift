@@ -101,8 +101,8 @@ import Testing
         #expect(root.number == 0 && !root.transactionIsActive)
     }
 
-    /// The first child ends its savepoint, with an error or not, while the second child's is open; then the second ends,
-    /// with an error or not.
+    /// The first child ends its savepoint while the second child's is still open; then the second ends its own. Each
+    /// ends with or without an error.
     @Test(.promises("X6"), arguments: [true, false], [true, false])
     func `X6: interleaved savepoints of two child tasks revert the whole transaction`(
         firstThrows: Bool, secondThrows: Bool
@@ -523,7 +523,7 @@ import Testing
     @Test(.promises("X7")) func `X7: a finished wait closes no cycle`() async throws {
         let other = Logged(root: "other")
         let otherTree = other.transactionContext.tree!
-        // A task has the first tree and waits for the other; later, conversely.
+        // A task holds the first tree and waits for the other; then the trees swap roles.
         for (held, wanted) in [(root, other), (other, root)] {
             let goOn = Signal()
             let holder = Task { @Home in try await wanted.withTransaction { await goOn.opened() } }
@@ -547,7 +547,7 @@ import Testing
             try await root.withTransaction {
                 isOpen.open()
                 while other.transactionContext.tree!.line.count != 1 { await Task.yield() }
-                // The call before it in the line waits for this task's tree, too.
+                // The call ahead of it in the line waits for this task's tree.
                 await #expect(throws: TransactionFault.deadlock) { try await other.withTransaction {} }
             }
         }

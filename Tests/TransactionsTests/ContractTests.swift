@@ -246,7 +246,7 @@ import Transactions
         #expect(Set([first.id, second.id, Transaction.any.id]).count == 3)
         #expect(second.id == second.id)
         #expect("\(Transaction.any.id)" == "00000000-0000-0000-0000-000000000000")
-        // The first half is drawn once per process; version and variant are those of RFC 9562.
+        // The first half of an ID is drawn once per process; version and variant are those of RFC 9562.
         #expect("\(first.id)".prefix(18) == "\(second.id)".prefix(18))
         #expect("\(first.id)".prefix(13) != "00000000-0000")
         #expect(

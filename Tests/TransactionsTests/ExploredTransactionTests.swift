@@ -16,7 +16,7 @@ private actor Bank {
 
     private func tree(_ isLeft: Bool) -> Logged { isLeft ? left : right }
 
-    /// Reads, suspends, and writes: correct only if a transaction keeps others out.
+    /// Reads, suspends, and writes: correct only if a transaction keeps other transactions out.
     func add(_ number: Int, failing: Bool = false, waiting: TransactionWait = .untilFree) async throws {
         try await left.withTransaction(waiting: waiting) {
             let former = left.number
@@ -151,7 +151,7 @@ private actor Bank {
         await explore(departures: 2) {
             let bank = Bank()
             async let one: Void = bank.add(1)
-            // Far off on the real clock, which is read, too; for the explorer, a moment like any other.
+            // An hour away on the real clock, which is read as well; for the explorer, a moment like any other.
             async let two = thrown { try await bank.add(2, waiting: .atMost(.seconds(3_600))) }
             _ = try await one
             let error = await two

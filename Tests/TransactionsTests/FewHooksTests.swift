@@ -1,5 +1,6 @@
-// A transaction visits only members with hooks, and that makes no difference: members of classes with few hooks against
-// members of one class that has them all, in the same random trees, with the same random calls.
+// A transaction visits only members with hooks, and skipping the others makes no difference. The same random calls run
+// on the same random trees twice: with members whose classes have few hooks, and with members of one class that has
+// them all.
 
 import CompositeOperationsTestSupport
 import PropertyTesting
@@ -11,7 +12,8 @@ import Testing
 /// Decides what a hook does, and records its call.
 private final class Story {
     let seed: UInt64
-    /// The hooks of the classes that members have, or would have.
+    /// The hooks that members respond to, by member ID modulo the count. A class with all hooks ignores the other
+    /// calls.
     let masks: [Hooks]
     var trace: [String] = []
     var members: [any Told] = []
@@ -76,7 +78,7 @@ private final class Story {
         trace.append("move \(member.id) below \(parent.id): \(result.isSuccess)")
     }
 
-    /// All that can be seen from outside.
+    /// Everything that can be seen from outside.
     var state: String {
         members.map { member in
             let context = member.transactionContext
@@ -230,7 +232,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         }
     }
 
-    /// For this test alone, because what is learned of a class is kept for good.
+    /// Used by this test alone, because facts learned of a class are kept until the process ends.
     private final class Unseen: TransactableDefaults, LoggedTransactable {
         @Transacted(outside: .transact) var value = 0
         private var context: TransactionContext?
@@ -254,7 +256,7 @@ private func member(_ id: Int, _ hooks: Hooks) -> any Told {
         #expect(throws: TestError()) { try root.transaction { throw TestError() } }
         try root.transaction { members[0].value = 2 }
         #expect(hooks(of: root) == [] && hooks(of: members[0]) == [])
-        // A member that has not seen a transaction since then moves here.
+        // The member `apart` has seen no transaction since those facts were learned. It moves here.
         #expect(hooks(of: apart) == .all)
         try apart.transactionContext.move(to: root)
         #expect(hooks(of: root) == [] && hooks(of: apart) == [])

@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// Stores its context as the first programs did.
+    /// Stores its context as programs for the library's first version did.
     final class Plain: Transactable {
         private var context: TransactionContext?
         var transactionContext: TransactionContext { context! }

@@ -61,7 +61,7 @@ struct Program {
     }
 }
 
-/// A tree and its model, which do the same.
+/// A tree and its model, which perform the same steps.
 private final class Pair {
     private let trace = Trace()
     private var members: [Logged?]
@@ -158,7 +158,7 @@ private final class Pair {
         try check()
     }
 
-    /// Returns an error that `body` throws, unless a failed expectation throws it.
+    /// Returns the error that `body` throws. The error of a failed expectation is rethrown.
     private func found(_ body: () throws -> Void) throws -> (any Error)? {
         do { try body() } catch let error as ExpectationFailedError { throw error } catch { return error }
         return nil

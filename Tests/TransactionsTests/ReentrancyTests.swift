@@ -1,4 +1,4 @@
-// Calls from inside of hooks: rows 27 to 30 of the table of edge cases.
+// Calls from inside hooks: rows 27 to 30 of the table of edge cases.
 
 import CompositeOperationsTestSupport
 import PropertyTestingSupport

@@ -128,7 +128,7 @@ struct ReferenceModel {
         finish()
     }
 
-    /// Returns the members that fail validation, of those that are validated.
+    /// Validates members, and returns those that fail. Unless `all` is true, stops at the first failure.
     mutating func validate(all: Bool, fails: (Int) -> Bool) -> [Int] {
         var failing: [Int] = []
         for member in parentsFirst() where takesPart(member) && isAlive[member] {

@@ -22,7 +22,8 @@ import Testing
     /// Builds a tree, runs each phase, moves and removes members, and takes the tree apart.
     @Test(.promises("Q12", "E31"), arguments: Shape.allCases)
     func `Q12: a million members work, on a small stack`(shape: Shape) async {
-        // In debug builds a tenth: on so small a stack, no recursion would get through that either.
+        // A tenth of that in debug builds: even that depth would overflow so small a stack if
+        // anything recursed.
         #if DEBUG
             let count = isSanitized ? 50_000 : 100_000
         #else
@@ -80,7 +81,7 @@ import Testing
         #expect(tree.members == 1)
     }
 
-    /// Compares the thread's own time, the best of three: other threads share the caches.
+    /// Compares the thread's CPU time, the best of three runs: other threads share the caches.
     @Test(.promises("Q12", "E31"), arguments: [Shape.deep, .wide])
     func `Q12: time grows with the number of members`(shape: Shape) {
         func time(_ count: Int) -> Int {
@@ -100,7 +101,8 @@ import Testing
             return best
         }
         let few = isSanitized ? 300 : 1_500
-        // Linear is 64 times as much, and more beyond the caches; quadratic 4,096 times.
+        // Linear growth takes 64 times as long, and more beyond the caches; quadratic growth takes
+        // 4,096 times.
         #expect(time(64 * few) < 1_000 * time(few))
     }
 

@@ -1,4 +1,4 @@
-// Logged state, savepoints and what validation says: rows 9 and 10, X6, X8, X12, X13.
+// Logged state, savepoints and what validation reports: rows 9 and 10, X6, X8, X12, X13.
 
 import CompositeOperationsTestSupport
 import PropertyTesting
@@ -398,7 +398,7 @@ import Testing
             #expect(
                 fault { try root.transaction(nesting: .savepoint) { ran = true } } == .savepointUnsupported)
             plain = nil
-            // Its context still exists, for the member below.
+            // The context of the released member still exists, because the member below needs it.
             try root.transaction(nesting: .savepoint) { ran = true }
         }
         #expect(ran && plain == nil)

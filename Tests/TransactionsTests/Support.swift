@@ -85,7 +85,7 @@ final class Keeper: LoggedTransactable, TransactableDefaults {
     init() { context = TransactionContext.createRoot(owner: self) }
 }
 
-/// The fault or error that a call throws, as it is.
+/// The fault or error that a call throws; nil if it throws none.
 func thrown(_ body: () throws -> Void) -> (any Error)? {
     do { try body() } catch { return error }
     return nil

@@ -1,4 +1,4 @@
-// Steps that move members, in any order: X19.
+// Undo steps that move members, in any order: X19.
 
 import CompositeOperationsTestSupport
 import PropertyTesting
@@ -27,7 +27,8 @@ import Testing
         try member.transactionContext.move(to: parent)
     }
 
-    /// The parent of each member; nil for members outside any tree, and for the tops of what left.
+    /// The parent of each member; nil for members outside any tree, and for the top of each subtree that
+    /// left.
     private func parents(_ members: [Logged]) -> [String?] {
         members.map { ($0.transactionContext.parent?.owner as? Logged)?.name }
     }

@@ -66,7 +66,7 @@ static void does_nothing(void *unused) { (void)unused; }
 
 static void livelock_setup(void) { two(spins, does_nothing); }
 
-// Plain data published by a relaxed flag.
+// Plain data published through a relaxed flag.
 static void writes_and_tells(void *unused)
 {
     (void)unused;

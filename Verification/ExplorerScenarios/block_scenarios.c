@@ -104,7 +104,8 @@ MAIN(unannounced)
 static void memory_main(void) { block_and_open(blocks_announced, 2); }
 MAIN(memory)
 
-// A long body is asleep whenever the watch checks it, but runs in between, until it no longer does.
+// A long body is asleep whenever the watch checks it, but runs between the checks; it is replaced only once
+// it no longer does.
 static void busy_main(void)
 {
     world_open_with_spares(1, 1);
@@ -400,7 +401,8 @@ static void wait_steals_main(void)
 }
 MAIN(wait_steals)
 
-// A wait that names the operations it runs: only those of its own deque, and no others.
+// A wait that names the operations it runs: it runs no others, and takes them only from its worker's own
+// deque.
 static int asked_by; // plain: the thread whose operations may be queried
 
 static void is_named(void *context, void *extra, csched_disposition disposition)
@@ -472,7 +474,7 @@ static void wait_running_main(void)
 }
 MAIN(wait_running)
 
-// Suspended while a wait looks for an operation that belongs to it: that one does not start, and is not
+// Suspended while a wait looks for an operation that belongs to it: the operation does not start, and is not
 // forgotten.
 static void waits_for_quiet_one(void *context, void *extra, csched_disposition disposition)
 {
@@ -533,7 +535,7 @@ static void announces_twice(void *context, void *extra, csched_disposition dispo
     csched_block_begin();
     csched_block_begin();
     csched_block_end();
-    submit_1_and_wait(); // as from outside: the outer block continues
+    submit_1_and_wait(); // as from outside: the outer announcement is still in force
     csched_block_end();
     submit(operation(2)); // its own next step
     ran(number_of(context), disposition);
@@ -625,7 +627,7 @@ static void anybody_replaces_main(void) { look_at_one_that_goes(CSCHED_HELP_ANYB
 MAIN(anybody_replaces)
 
 // Few places: an operation that a worker takes in a wait, or in order, no longer occupies one. Jobs come
-// behind a fair turn.
+// after a fair turn.
 static int until_jobs;
 
 static void submits_two_jobs(void *context, void *extra, csched_disposition disposition)
@@ -745,8 +747,8 @@ static void limit_again_main(void)
 }
 MAIN(limit_again)
 
-// The worker continues while another one is hired for its seat: that one leaves without ever having had a
-// seat.
+// The worker continues while another one is hired for its seat: the new worker leaves without ever having had
+// a seat.
 static void let_go_main(void)
 {
     world_open_with_spares(1, 1);
@@ -900,7 +902,7 @@ static int rises; // plain: since the close, or -1
 static void submits_as_it_rises_to_end(void *unused, csched_event event, uint32_t worker)
 {
     (void)unused, (void)worker;
-    if (event == CSCHED_WORKER_UNPARKED && rises >= 0 && ++rises == 2) { // first comes the close
+    if (event == CSCHED_WORKER_UNPARKED && rises >= 0 && ++rises == 2) { // the first rise is for the close
         submit(operation_with(0, blocks));
     }
 }
@@ -965,8 +967,8 @@ static void drain_main(void)
 }
 MAIN(drain)
 
-// A worker without a seat submits, and rests, while another worker that has seen nothing is about to end
-// the scheduler.
+// A worker without a seat submits, and rests, while another worker, which has seen none of this, is about to
+// end the scheduler.
 static void passes_and_submits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -1042,8 +1044,8 @@ static void suspend_main(void)
 }
 MAIN(suspend)
 
-// Jobs of one body: the first goes where its worker takes the newest first, the rest in order, even if the
-// scheduler is closed meanwhile. They are so few that no fair turn falls between two of them.
+// Jobs of one body: the first goes to its worker's deque, the rest to the inbox, in order, even if the
+// scheduler is closed meanwhile. The jobs are so few that no fair turn falls between two of them.
 enum { JOBS = 3 };
 static int order[4];
 static int begun;

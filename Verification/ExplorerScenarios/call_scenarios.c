@@ -1,4 +1,4 @@
-// call_scenarios.c - the guarantees of the scheduler's calls without a race: limits, answers, counts, misuse.
+// call_scenarios.c - the guarantees of the scheduler's calls without a race: limits, results, counts, misuse.
 
 #include "world.h"
 
@@ -108,8 +108,8 @@ static void workers_main(void)
 }
 MAIN(workers)
 
-// Fewer threads can be created than the workers requested: those that have begun are used, or the call fails
-// and leaves nothing behind.
+// Fewer threads can be created than workers were requested: the threads that have begun are used, or the call
+// fails and leaves nothing behind.
 static void most_workers_main(void)
 {
     world_open_workers(1);

@@ -19,7 +19,7 @@ static void begin(uint64_t limit)
     csched_init(&inside, 0);
 }
 
-// Counted after entering and before leaving: so never above the limit.
+// Counted after entering and before leaving, so the count is never above the limit.
 static void come(uint32_t count)
 {
     if (csched_fetch_add(&inside, count, seq_cst) + count > capacity.limit) {

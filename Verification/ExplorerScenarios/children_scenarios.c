@@ -456,7 +456,7 @@ static void register_all(int count)
 static void expect_values(int count)
 {
     gate_pass(&done);
-    for (int number = 0; is_range && of_range > number; number++) { // the first child has what they share
+    for (int number = 0; is_range && of_range > number; number++) { // the first child owns what they share
         if (was_released[number] != (number == 0)) {
             explorer_fail("what a range shares is %s (R1)",
                           number == 0 ? "never given up" : "given up again");
@@ -694,7 +694,7 @@ static void in_hand_main(void)
 }
 MAIN(in_hand)
 
-// The same, while they are taken: the step in hand has begun.
+// The same, while the children are taken: the step in hand has begun.
 static void in_hand_look_main(void)
 {
     open_world(true, 2);
@@ -709,7 +709,7 @@ static void in_hand_look_main(void)
 }
 MAIN(in_hand_look)
 
-// Waits by its own means, without announcing it: the sentry takes the step, or the watch's spare worker.
+// Blocks without announcing it: the sentry takes the step, or the spare worker that the watch calls in does.
 static void waits_untold(int number)
 {
     if (number == 0) {
@@ -766,7 +766,7 @@ static void range_in_hand_main(void)
 }
 MAIN(range_in_hand)
 
-// The same, while they are taken: the next child is in hand, and not yet turned.
+// The same, while the children are taken: the next child is in hand, and its turn has not come.
 static void range_in_hand_look_main(void)
 {
     open_world(false, 2);
@@ -810,7 +810,7 @@ static void asks_for_the_first(void)
     gate_open(&gates[2]);
 }
 
-// The last child waits until that is done: so there is still a child to query.
+// The last child waits until that is done, so there is still a child to query.
 static void waits_for_the_handle(int number)
 {
     if (number == 1) {
@@ -1074,7 +1074,7 @@ static void fair_main(void)
 
 MAIN(fair)
 
-// The other operation arrives while the first step runs: four more steps are too many before it.
+// The other operation arrives while the first step runs: four more steps before it are too many.
 static void lets_the_other_come(int number)
 {
     if (number == 0) {

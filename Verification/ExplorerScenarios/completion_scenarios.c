@@ -116,7 +116,7 @@ static void timeout_setup(void)
     (void)explorer_spawn("waiter", waits, NULL);
 }
 
-// A notification is called once, after everything, whether it comes before the last leave or after it.
+// A notification is called once, after all operations, whether it is added before the last leave or after it.
 static void calls(void *context)
 {
     int index = (int)(intptr_t)context;
@@ -315,7 +315,7 @@ static void two_sweeps_setup(void)
     (void)explorer_spawn("leaver", leaves_when_told, NULL);
 }
 
-// The notifications are concatenated: one arrives while the last leave holds the others.
+// Lists of notifications are concatenated: one notification arrives while the last leave holds the others.
 static void notifies_3(void *unused)
 {
     (void)unused;

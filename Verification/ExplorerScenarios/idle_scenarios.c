@@ -383,7 +383,8 @@ static void guard_is_off_check(void)
     }
 }
 
-// Submissions follow one another before any worker has got up: on guard they wake one looker, off guard two.
+// Submissions follow one another before any worker has woken up: on guard they wake one looker, off guard
+// two.
 static void expect_woken(int submissions, bool first, bool second)
 {
     for (; submissions != 0; submissions--) {

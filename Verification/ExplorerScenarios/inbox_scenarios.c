@@ -150,7 +150,7 @@ static void close_setup(void)
     (void)explorer_spawn("worker", takes_twice, (void *)2);
 }
 
-// Many at once, which require more than one new segment.
+// Appends many at once, which require more than one new segment.
 static void appends_twelve(void *unused)
 {
     (void)unused;

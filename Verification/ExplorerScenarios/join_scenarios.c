@@ -161,7 +161,7 @@ static void below_main(void)
 }
 MAIN(below)
 
-// Below more operations than digging is worth, and below a few.
+// Below so many operations that digging is not worthwhile, and below a few.
 static void submits_three(void *context)
 {
     for (int number = 1; number <= 3; number++) {
@@ -198,8 +198,8 @@ static void deep_below_main(void)
 }
 MAIN(deep_below)
 
-// Below more operations than digging is worth, and there is no memory to send them away: another worker
-// comes.
+// Below so many operations that digging is not worthwhile, and there is no memory to move them to the inbox:
+// another worker comes.
 static void submits_five_to_the_end(void *context)
 {
     for (int number = 1; number <= 5; number++) {
@@ -408,8 +408,8 @@ static void deep_around_main(void)
 }
 MAIN(deep_around)
 
-// Two forks in one body, with other operations above each: those that are sent away do not take the older
-// fork with them.
+// Two forks in one body, with other operations above each: when these are moved to the inbox, the older fork
+// does not go with them.
 static void forks_twice(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;

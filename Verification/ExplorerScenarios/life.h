@@ -12,7 +12,7 @@ void opens_gate(void *context, void *extra, csched_disposition disposition);
 void opens_gate_2(void *context, void *extra, csched_disposition disposition);
 /// Opens gate 0, and waits for gate 1.
 void tells_and_waits_for_gate_1(void *context, void *extra, csched_disposition disposition);
-/// Four more, of the body below.
+/// Submits four more operations, with the body below.
 void submits_many(void *context, void *extra, csched_disposition disposition);
 
 /// Plain: written while no body may start.
@@ -20,7 +20,7 @@ extern int quiet;
 /// Checks whether it may run, and runs.
 void looks_around(int number, csched_disposition disposition);
 void stays_quiet(void *context, void *extra, csched_disposition disposition);
-/// For a moment nothing may start: stays_quiet would fail.
+/// For a moment nothing may start: if stays_quiet starts meanwhile, it fails.
 void be_quiet(void);
 /// Checks the promise of suspend: if nothing is running, nothing starts.
 void suspends_and_resumes(void);

@@ -105,7 +105,7 @@ static void shrink_suspended_main(void)
 }
 MAIN(shrink_suspended)
 
-// The leaving worker always has something to do: it leaves all the same.
+// The leaving worker always has something to do: it leaves nevertheless.
 static void goes_on_until_stopped(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -330,7 +330,7 @@ static void shrink_suspended_memory_main(void)
     gate_open(&gates[1]);
     explorer_settle(csched_site("settle"));
     explorer_calm(true);                                       // the newest value is read
-    if (csched_scheduler_statistics(scheduler).running != 1) { // the one at gate 3
+    if (csched_scheduler_statistics(scheduler).running != 1) { // the worker at gate 3
         explorer_fail("a suspended worker that goes shows as running (S7)");
     }
     if (times_run(2) + times_run(3) != 0) {
@@ -338,7 +338,7 @@ static void shrink_suspended_memory_main(void)
     }
     explorer_calm(false);
     csched_scheduler_resume(scheduler);
-    csched_scheduler_suspend(scheduler); // it was woken, and arrives now, or in the middle
+    csched_scheduler_suspend(scheduler); // the woken worker continues before or during this
     if (csched_scheduler_statistics(scheduler).running == 1) {
         be_quiet();
     }
@@ -389,7 +389,7 @@ static void grow_and_shut_down_main(void)
 }
 MAIN(grow_and_shut_down)
 
-// Statistics are read while workers leave, are taken out, and are freed.
+// Statistics are read while workers leave, are removed, and are freed.
 static void counts(void)
 {
     csched_statistics sum = csched_scheduler_statistics(scheduler);
@@ -432,7 +432,7 @@ static void statistics_at_end_main(void)
 }
 MAIN(statistics_at_end)
 
-// Statistics are read while the inbox of a thread that has ended is taken out.
+// Statistics are read while the inbox of a thread that has ended is unlisted.
 static void statistics_and_churn_main(void)
 {
     world_open_workers(1);
@@ -457,7 +457,7 @@ static void grow_and_look_main(void)
 }
 MAIN(grow_and_look)
 
-// Two concurrent resizes, each of which takes out the workers that have left.
+// Two concurrent resizes, each of which removes the workers that have left.
 static void resizes_to_two(void)
 {
     csched_check(csched_scheduler_resize(scheduler, 2) == CSCHED_OK, "resize");

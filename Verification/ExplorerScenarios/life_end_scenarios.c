@@ -92,8 +92,8 @@ static void drain_two_main(void)
 }
 MAIN(drain_two)
 
-// The last operation arrives while one worker falls asleep, and needs both: the other worker takes it and
-// executes it, so the scheduler must not be stopped under it.
+// The last operation arrives while one worker falls asleep, and needs both workers: the other worker takes it
+// and executes it, so the scheduler must not be stopped under it.
 static void submits_1_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -120,7 +120,7 @@ static void drain_late_main(void)
 }
 MAIN(drain_late)
 
-// A worker sleeps inside a body: it may still submit, and need the other worker for it.
+// A worker sleeps inside a body: it may still submit, and need the other worker for that operation.
 static csched_completion *inner;
 
 static void waits_and_submits_1(void *context, void *extra, csched_disposition disposition)
@@ -461,8 +461,8 @@ static void suspend_and_close_main(void)
 }
 MAIN(suspend_and_close)
 
-// Two schedulers are created at once, and destroyed one after the other; operations submitted to one run on
-// that one.
+// Two schedulers are created at the same time, and destroyed one after the other; operations submitted to one
+// run on that one.
 static csched_scheduler *both[2];
 
 static void creates(int number)

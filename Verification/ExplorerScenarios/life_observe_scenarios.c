@@ -134,7 +134,7 @@ static void observer_submits_at_the_end_main(void)
 }
 MAIN(observer_submits_at_the_end)
 
-// Two observers are set at once, while two workers call the previous one.
+// Two observers are set at the same time, while two workers call the previous one.
 static void observes_1(void) { observe(1); }
 
 static void observe_twice_main(void)
@@ -153,7 +153,8 @@ static void observe_twice_main(void)
 }
 MAIN(observe_twice)
 
-// Another scheduler's reader holds back retired memory. The end waits for it where an observer was set,
+// Another scheduler's reader holds back retired memory. If an observer was ever set, the end waits for that
+// reader.
 static void reads_for_a_while(void)
 {
     csched_reclaim_enter();
@@ -184,7 +185,7 @@ static void observe_and_reader_main(void)
 }
 MAIN(observe_and_reader)
 
-// and nowhere else: the domain outlives the scheduler.
+// Without an observer the end does not wait: the domain outlives the scheduler.
 static void reads_until_open(void)
 {
     csched_reclaim_enter();

@@ -17,7 +17,8 @@ static void suspend_main(void)
 }
 MAIN(suspend)
 
-// A chain: each operation submits the next, and is popped as the last one of the deque, or fairly.
+// A chain: each operation submits the next, and is popped as the last one of the deque, or taken in a fair
+// turn.
 static void submits_the_next(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;

@@ -65,7 +65,7 @@ static void full_and_closed_main(void)
 }
 MAIN(full_and_closed)
 
-// Operations that resubmit themselves endlessly: operations from outside are run all the same, and room is
+// Operations that resubmit themselves endlessly: operations from outside are run nevertheless, and room is
 // made.
 static void goes_on_until_open(void *context, void *extra, csched_disposition disposition)
 {
@@ -132,7 +132,7 @@ static void fair_long_main(void)
 MAIN(fair_long)
 
 // Undisturbed: there is always an operation in the inbox, and each turn is a fair one; operations in the
-// worker's own deque are run all the same, including the older ones.
+// worker's own deque are run nevertheless, including the older ones.
 enum { FLOOD_BEFORE = 8, FLOOD_MOST = 24 };
 static int flood;
 static int rounds;
@@ -259,8 +259,7 @@ MAIN(memory)
 
 // MARK: Threads
 
-// A thread arrives, submits and ends, repeatedly: its inbox is emptied, and freed.
-// A thread that has submitted has ended: its inbox is taken out while another thread shuts down.
+// A thread that has submitted has ended: its inbox is unlisted while another thread shuts down.
 static void churn_and_close_main(void)
 {
     world_open_workers(1);
@@ -274,6 +273,7 @@ static void churn_and_close_main(void)
 }
 MAIN(churn_and_close)
 
+// A thread arrives, submits and ends, repeatedly: its inbox is emptied, and freed.
 static void churn_main(void)
 {
     world_open_workers(1);

@@ -44,7 +44,7 @@ static void falls_asleep_main(void)
 }
 MAIN(falls_asleep)
 
-// The same with two workers, of which the other one sleeps.
+// The same with two workers; the other one sleeps.
 static void one_of_two_main(void)
 {
     world_open_workers(2);
@@ -57,7 +57,7 @@ static void one_of_two_main(void)
 }
 MAIN(one_of_two)
 
-// Two threads submit at once, and each of their operations needs a worker: 0 waits for 1.
+// Two threads submit at the same time, and each of their operations needs a worker: 0 waits for 1.
 static void passes_gate_0(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -339,7 +339,7 @@ static void left_outside_awake_main(void)
 }
 MAIN(left_outside_awake)
 
-// After a slow yield the search ends, and the next two do not yield; then one is tried again (pace.c).
+// After a slow yield the search ends, and the next two do not yield; then a yield is tried again (pace.c).
 static void expect_pace(int number, int yields, bool crowded)
 {
     int before = times_yielded;
@@ -386,7 +386,7 @@ static void slow_main(void)
 }
 MAIN(slow)
 
-// If a check takes as much as it may, the next check follows without a yield.
+// If a check takes as many operations as it may, the next check follows without a yield.
 static void expect_backlog(csched_function first, int count, int yields)
 {
     submit(operation_with(0, first));
@@ -409,7 +409,8 @@ static void submits_gate_0(void *context, void *extra, csched_disposition dispos
     submit(operation_with(number_of(context), passes_gate_0));
 }
 
-// A few others come first, so that the operation at the gate gets a fair turn, and a whole segment follows.
+// A few other operations come first, so that the operation at the gate gets a fair turn, and a whole segment
+// follows.
 static void backlog_main(void)
 {
     world_open_workers(1);
@@ -418,7 +419,7 @@ static void backlog_main(void)
         submit(operation_with(CSCHED_BATCH + 1, does_nothing));
     }
     csched_scheduler_resume(scheduler);
-    // Before the check that takes a batch, and before the sleep; a fair turn takes the rest.
+    // One yield before the check that takes a batch, one before the sleep; a fair turn takes the rest.
     expect_backlog(submits_gate_0, CSCHED_BATCH + 1, 2);
 }
 MAIN(backlog)
@@ -427,11 +428,12 @@ MAIN(backlog)
 static void bounded_backlog_main(void)
 {
     world_open_with_places(4);
-    expect_backlog(passes_gate_0, 3, 1); // before the sleep: the first one was all of a check, too
+    expect_backlog(passes_gate_0, 3, 1); // before the sleep: the first check was full, too
 }
 MAIN(bounded_backlog)
 
-// Then the first yield of a search comes after its check. It reports a crowd, and its end.
+// With a limited capacity, the first yield of a search comes after its check. That yield reports a crowd, and
+// its end.
 static void bounded_crowd_main(void)
 {
     world_open_with_places(4);

@@ -99,7 +99,7 @@
 #define csched_warn(name, sentence) port_warn((name), (sentence))
 // A scenario's settings are read by calls, so that they are not plain memory of the core.
 extern uint64_t slow_yield_ns;     // which yields are slow
-extern uint64_t slow_operation_ns; // which operations
+extern uint64_t slow_operation_ns; // which operations are slow
 extern bool busy_between_looks;    // whether threads that are found waiting have been running until then
 extern int times_yielded;
 uint64_t port_slow_yield_ns(void);

@@ -55,7 +55,7 @@ static void open_in_turn(void)
     world_open_workers(1);
 }
 
-// Default ones are in the worker's deque, and in an inbox.
+// Default operations are in the worker's deque, and in an inbox.
 static void submits_0_and_1_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     submit(in_turn(0));
@@ -273,8 +273,8 @@ MAIN(shares)
 static void share_of_high_main(void) { endless(HIGH, HIGH, DEFAULT); }
 MAIN(share_of_high)
 
-// The same from inside: older operations in the worker's own deques. Nothing arrives from outside, so it can
-// be counted.
+// The same from inside: older operations in the worker's own deques. Nothing arrives from outside, so the
+// turns can be counted.
 static csched_priority priority_of_first, priority_of_second;
 
 static void submits_both_and_goes_on(void *context, void *extra, csched_disposition disposition)
@@ -347,7 +347,7 @@ static void older_beside_high_main(void)
 }
 MAIN(older_beside_high)
 
-// The background's share is one fair turn of two: the others are for older operations.
+// The background's share is one of two fair turns: the other one is for older operations.
 static void older_beside_background_main(void)
 {
     rounds = 0;
@@ -401,7 +401,7 @@ static void counted_shares_main(void)
         last_turn[priority] = 0;
     }
     world_open_workers(1);
-    csched_scheduler_suspend(scheduler); // after a few others, so that fair turns are rare at first
+    csched_scheduler_suspend(scheduler); // after a few other operations, so that fair turns are rare at first
     for (int number = 0; number < CSCHED_FAIR_FIRST; number++) {
         submit(operation_with(1, does_nothing));
     }
@@ -502,8 +502,8 @@ MAIN(notified)
 
 // MARK: Nothing is overlooked
 
-// A default operation that begins although one of high priority is queued: the worker is holding it, and one
-// may be between two rows.
+// A default operation that begins although one of high priority is queued: the worker was already holding it;
+// another one may begin between two rows.
 enum { LATE_MOST = 2 };
 static int late; // plain: used by one worker
 static int first_late;
@@ -826,7 +826,7 @@ static void two_main(void)
 }
 MAIN(two)
 
-// The first of each priority arrive at once: none of the flags is lost.
+// The first operations of each priority arrive at the same time: none of the flags is lost.
 static void submits_the_background_one(void) { submit_at(operation(0), BACKGROUND); }
 static void submits_the_high_one(void) { submit_at(operation(1), HIGH); }
 
@@ -1189,7 +1189,7 @@ static void shrink_main(void)
 {
     quiet = 0;
     world_open_workers(2);
-    submit(operation_with(4, passes_gate)); // the one that stays
+    submit(operation_with(4, passes_gate)); // for the worker that stays
     submit(operation_with(0, submits_of_each_and_waits));
     gate_pass(&gates[2]);
     world_explore();
@@ -1246,7 +1246,7 @@ static void leave_memory_main(void)
 }
 MAIN(leave_memory)
 
-// The blocking worker loses its seat; the operations in its deques are run all the same.
+// The blocking worker loses its seat; the operations in its deques are run nevertheless.
 static void submits_of_each_and_blocks(void *context, void *extra, csched_disposition disposition)
 {
     submits_of_each(context, extra, disposition);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 int pthread_model_create(pthread_t *thread, void *(*body)(void *), void *argument);
-/// From now on no thread can be created, or threads can again.
+/// From now on creating a thread fails, or succeeds again.
 void pthread_model_fail(bool always);
 /// A thread is joined once.
 int pthread_model_join(pthread_t thread);

@@ -105,7 +105,7 @@ static void works(void *unused)
     }
 }
 
-// A thread ends while workers check its inbox: the inbox is freed when it is empty, and once.
+// A thread ends while workers check its inbox: the inbox is freed when it is empty, and only once.
 static void leave_setup(void)
 {
     begin();
@@ -114,8 +114,8 @@ static void leave_setup(void)
     (void)explorer_spawn("worker", works, NULL);
 }
 
-// Two threads have ended, and their inboxes are taken out at once: both are counted, and their places are
-// free.
+// Two threads have ended, and their inboxes are unlisted at the same time: both are counted, and their places
+// are free.
 static void leave_two_check(void)
 {
     check();
@@ -184,7 +184,7 @@ static void turn_chunk_setup(void)
     (void)thread_start("worker", takes_in_turn);
 }
 
-// Two threads arrive at once.
+// Two threads arrive at the same time.
 static void come_setup(void)
 {
     begin();
@@ -193,7 +193,7 @@ static void come_setup(void)
     (void)explorer_spawn("worker", works, NULL);
 }
 
-// Two threads arrive at once, and there is no place left: each adds a chunk.
+// Two threads arrive at the same time, and there is no place left: each adds a chunk.
 static void chunk_setup(void)
 {
     begin();

@@ -46,7 +46,7 @@ static void take(uint64_t writer)
 // Whole events of the owner alone, consecutive and without gaps.
 static uint64_t check_ring(const csched_ring *ring, uint64_t at_least)
 {
-    csched_ring_event *events = csched_allocate(CAPACITY * sizeof *events, 0); // whose bounds are watched
+    csched_ring_event *events = csched_allocate(CAPACITY * sizeof *events, 0); // its bounds are checked
     csched_ring_contents contents = csched_ring_read(ring, events);
     uint64_t writer = contents.owner.words[0];
     if (contents.count >= CAPACITY) {
@@ -189,7 +189,7 @@ static void handed_setup(void)
     (void)explorer_spawn("reader", reads_whatever, NULL);
 }
 
-// Of two free rings, the one that was left first is taken.
+// Of two free rings, the one that was given back first is taken.
 static void oldest_check(void)
 {
     shared = false;
@@ -204,7 +204,7 @@ static void oldest_check(void)
     free_all();
 }
 
-// Both want the one free ring.
+// Both threads want the one free ring.
 static void two_setup(void)
 {
     begin();
@@ -257,7 +257,7 @@ static void takes_and_goes(void *writer)
     csched_ring_give_back(&rings, of_writer[(uintptr_t)writer]);
 }
 
-// There is none at first: the second thread may take the ring that the first has created and left.
+// No ring exists at first: the second thread may take the ring that the first has created and given back.
 static void passed_setup(void)
 {
     begin();
@@ -278,7 +278,7 @@ static void passed_check(void)
     free_all();
 }
 
-// New rings, at once.
+// Two threads add new rings at the same time.
 static void new_setup(void)
 {
     begin();

@@ -49,8 +49,8 @@ void items_check(int count);
 // The setup of a scenario that starts with one thread, `test`_main.
 #define MAIN(test)                                                                                           \
     static void test##_setup(void) { world_setup(test##_main); }
-// With its checks: .check at the end, .check_frozen if the others continue when any of its threads stops for
-// ever.
+// With its checks: .check at the end; .check_frozen if the other threads continue when any one of them stops
+// for ever.
 #define SCENARIO(part, test, of, what, ...)                                                                  \
     {.name = part "-" #test, .sentence = what, .properties = of, .setup = test##_setup, __VA_ARGS__}
 

@@ -140,7 +140,7 @@ static void earlier_main(void)
 }
 MAIN(earlier)
 
-// The thread sleeps, and two threads set timers at once.
+// The timers' thread sleeps, and two threads set timers at the same time.
 static void together_main(void)
 {
     open_timers(1);
@@ -695,7 +695,7 @@ static void close_first_main(void)
 }
 MAIN(close_first)
 
-// And a later one.
+// The same with a timer that is not the first of its scheduler.
 static void close_main(void)
 {
     open_timers(1);

@@ -1,5 +1,4 @@
-// torn.h - read-modify-writes split into a load and a store. For mutants: no other file includes
-// it.
+// torn.h - read-modify-writes split into a load and a store. Only mutants include this file.
 
 #ifndef TORN_H
 #define TORN_H

@@ -1,7 +1,7 @@
 // watch_scenarios.c - the watch, concurrently with workers that continue at the worst moment, and with the
 // end.
 //
-// Bodies here wait for time to pass instead of a wake-up: so a worker can continue at any step of the watch,
+// Bodies here wait for time to pass instead of a wake-up. So a worker can continue at any step of the watch,
 // with one departure.
 
 #include "life.h"
@@ -54,7 +54,7 @@ static void goes_on_at_last(csched_function body)
     submit(operation_with(0, body));
     gate_pass(&gates[2]);
     submit(operation_with(1, calms));
-    pass_time(); // the watch has seen it
+    pass_time(); // the watch has seen the worker
     open_gate_silently(0);
     world_explore();
     pass_time();
@@ -68,8 +68,8 @@ MAIN(goes_on_at_last_announced)
 static void goes_on_at_last_unannounced_main(void) { goes_on_at_last(polls); }
 MAIN(goes_on_at_last_unannounced)
 
-// A worker falls asleep while the watch checks it, and has executed nothing since the last check: it has
-// cancelled. An operation that it does not take is queued in the deque of another worker.
+// A worker falls asleep while the watch checks it, and has executed nothing since the last check, because it
+// has only cancelled. An operation that it does not take is queued in the deque of another worker.
 static void polls_gate_1(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;

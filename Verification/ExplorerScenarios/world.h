@@ -35,8 +35,9 @@ void world_close(void);
 
 /// Waits for the counter, expects that operations [0, count) were run, and closes.
 void world_end(int count);
-/// Lets other threads go first, without a departure. In a calm part the running thread continues: so that a
-/// worker is still in its body when the exploration begins, it gives way to the thread that it has notified.
+/// Lets other threads go first, without a departure. In a calm part the running thread continues by default.
+/// A worker that is to be in its body when the exploration begins therefore gives way to the thread that it
+/// has notified.
 void give_way(void);
 
 /// Operation `number`: its body records that it ran.

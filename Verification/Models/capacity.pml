@@ -15,13 +15,13 @@
  *   run three | | safety ends
  *   run busy  | -DBUSY | safety ends
  *
- * Mutants: name | run | what falls | what is changed
+ * Mutants: name | run | what fails | what is changed
  *   mutant no_second_try    | three | invalid end state | announces itself, and sleeps (K2)
  *   mutant announced_late   | three | invalid end state | tries, then announces itself (K2, P18)
  *   mutant room_read_late   | three | invalid end state | room is read after the second try (K2)
- *   mutant room_unchanged   | three | invalid end state | who makes room does not change `room` (K2)
+ *   mutant room_unchanged   | three | invalid end state | a worker makes room, and `room` stays (K2)
  *   mutant looked_early     | three | invalid end state | looks at `waiting`, then lowers `pending` (K2, P18)
- *   mutant wakes_no_more    | three | invalid end state | wakes as many as there are places, and no one more
+ *   mutant wakes_no_more    | three | invalid end state | wakes as many as there are places, and not one more
  *   mutant close_unseen     | busy  | invalid end state | does not look at CLOSING before it sleeps
  *   mutant close_silent     | busy  | invalid end state | the close wakes no sleeper
  *   mutant close_same_room | busy  | invalid end state | the close does not change `room`
@@ -39,7 +39,7 @@ bool closing;
 
 bool is_still;  /* one submitter is stopped */
 byte finished;  /* submitters */
-byte queued;    /* operations */
+byte queued;    /* operations in the queues */
 
 #define over (finished == SUBMITTERS)
 

@@ -10,21 +10,21 @@
  * notification is called, only when its generation is complete; each notification is called once, or not at
  * all if a cancel was in time (C5); the counter and the notifications are freed, once. A waiter that is never
  * woken is an invalid end state.
- *   ends    every thread gets to its end
+ *   ends    every thread reaches its end
  *
  * Runs: name | macros | checks
  *   run all       | | safety
  *   run no_sweep  | -DNO_SWEEP | ends
  *
- * Mutants: name | run | what falls | what is changed
+ * Mutants: name | run | what fails | what is changed
  *   mutant split_step        | all | !(freed) | the generation grows a step after outstanding is 0 (C2)
  *   mutant no_wake           | all | invalid end state | the last leave wakes nobody (P12)
  *   mutant wake_one          | all | invalid end state | the last leave wakes one waiter of two
  *   mutant flag_forgotten    | all | invalid end state | a waiter sleeps and does not set WAITING (P12)
  *   mutant look_after        | all | !(freed) | leave reads the word again after the step of C2 (C3)
  *   mutant notify_after      | all | !(freed) | the list is taken after the step of C2 (C4)
- *   mutant no_give_back      | all | generations>=due | the list is called though others have entered (C4)
- *   mutant flag_unchecked    | all | invalid end state | NOTIFY is set in whatever generation (P11)
+ *   mutant no_give_back      | all | generations>=due | the list is called though more have entered (C4)
+ *   mutant flag_unchecked    | all | invalid end state | NOTIFY is set in any generation (P11)
  *   mutant call_unasked      | all | withdrawn | a cancelled notification is called (C5)
  *   mutant sweep_uncounted   | all | invalid end state | the sweep does not enter (C6)
  *   mutant release_at_once   | all | generations>=due | release frees though some are outstanding (C3)
@@ -67,7 +67,7 @@ bool user_done;   /* the user no longer touches the counter */
 #define touch assert(!freed)
 #define touch_node(n) assert(references[n] > 0)
 
-/* The last one frees it: nothing of it remains in the state. */
+/* The last reference frees the notification: nothing of it remains in the state. */
 inline unreference(n)
 {
     atomic {

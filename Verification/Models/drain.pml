@@ -1,4 +1,4 @@
-/* drain.pml - the end of a scheduler: close, and the last worker that falls asleep: worker.c X6, scheduler.c
+/* drain.pml - the end of a scheduler: close, and the last worker to fall asleep: worker.c X6, scheduler.c
  * S2, submit.c U3, idle.c.
  *
  * A submitter lists its inbox, checks CLOSING, and appends one operation. The closer sets CLOSING, closes the
@@ -18,7 +18,7 @@
  *
  * Properties. At the step that sets STOPPED no inbox or deque holds an operation, and no body is in progress;
  * after it nothing is accepted, and no body begins. A shutdown that does not end is an invalid end state.
- *   ends    every worker gets to its end
+ *   ends    every worker reaches its end
  *
  * Runs: name | macros | checks
  *   run pair    | -DSUBMITTERS=2 | safety ends
@@ -27,22 +27,22 @@
  *   run three   | -DSUBMITTERS=1 -DLEAVING -DWORKERS=3 | safety
  *   run suspend | -DSUBMITTERS=1 -DSUSPEND | safety ends
  *
- * Mutants: name | run | what falls | what is changed
+ * Mutants: name | run | what fails | what is changed
  *   mutant control_late        | pair    | assertion violated | SEALED is read after the last look at `busy` (X6)
  *   mutant sealed_before_sweep | pair    | assertion violated | SEALED is set, then the inboxes closed (S2)
  *   mutant closing_after_sweep | pair    | assertion violated | inboxes are closed, then CLOSING set (P16)
  *   mutant no_look_at_closing  | pair    | assertion violated | a new inbox is not closed by its thread (U3)
  *   mutant close_by_store      | pair    | assertion violated | an append looks at CLOSED, then appends (B1)
  *   mutant seal_silent         | pair    | invalid end state  | the close wakes nobody
- *   mutant stop_silent         | pair    | invalid end state  | who sets STOPPED wakes nobody (X6)
- *   mutant nested_forgotten    | nested  | assertion violated | who sleeps inside a body is not busy (X6)
+ *   mutant stop_silent         | pair    | invalid end state  | the one that sets STOPPED wakes none (X6)
+ *   mutant nested_forgotten    | nested  | assertion violated | a sleeper inside a body is not busy (X6)
  *   mutant two_words           | nested  | assertion violated | reads `awake`, then `nested` (X6)
  *   mutant interrupt_forgotten | nested  | invalid end state  | the gate opens, and wakes nobody
  *   mutant leave_silent        | leaving | invalid end state  | a worker that leaves wakes nobody (X6)
  *   mutant look_once           | leaving | assertion violated | no look at inboxes after that at `busy` (P59)
  *   mutant rest_once           | three   | assertion violated | no second look at `busy` (X6)
  *   mutant deque_dropped       | leaving | assertion violated | a worker that leaves hands nothing over
- *   mutant kept_forgotten      | suspend | assertion violated | who sleeps over what it put back rests (X6)
+ *   mutant kept_forgotten      | suspend | assertion violated | a sleeper with put-back work rests (X6)
  *   mutant resume_silent       | suspend | invalid end state  | the end of the suspension wakes nobody
  */
 
@@ -78,7 +78,7 @@ bool woken[WORKERS];
 byte awake = WORKERS, nested;
 #else
 byte busy = WORKERS;
-byte resting; /* a worker that checks, and sees none stir meanwhile */
+byte resting; /* set of workers: checking, while no worker has stirred since */
 #endif
 
 #ifdef NESTED
@@ -228,7 +228,7 @@ proctype closer()
 proctype worker(byte me)
 {
     byte operation, i;
-    bool waits; /* inside the body of PARENT, for the gate */
+    bool waits; /* for the gate, inside the body of PARENT */
     bool saw_sealed, saw_stopped, saw_suspended, rests, quiet, accepted;
 
 look:
@@ -462,7 +462,7 @@ go_on:
     atomic { bodies--; goto look }
 #endif
 
-go: /* thread_main, behind work: hand_over, leave */
+go: /* thread_main, after work: hand_over, leave */
 #ifdef LEAVING
 #ifndef MUTANT_deque_dropped
     do

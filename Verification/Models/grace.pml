@@ -1,7 +1,7 @@
 /* grace.pml - memory that others may still read: reclaim.c (P10), and what relies on it in inbox.c and
  * registry.c.
  *
- * One thread appends to its inbox, an operation to a segment, releases it, and exits. Two workers access the
+ * One thread appends to its inbox, one operation per segment, releases it, and exits. Two workers access the
  * inbox in read sections: they take (B2), advance `head` and retire the segment (B4), and unlist an inbox
  * that its thread has left empty (R2, R3). The scheduler may be destroyed at any time; the destruction then
  * releases the inbox in place of a worker. The grace period is liburcu's guarantee, not its algorithm:
@@ -17,7 +17,7 @@
  *   run three | -DOPERATIONS=3 | safety
  *   run two   | -DOPERATIONS=2 | freed
  *
- * Mutants: name | run | what falls | what is changed
+ * Mutants: name | run | what fails | what is changed
  *   mutant freed_at_once        | two | gone | retire frees (P10)
  *   mutant no_section           | two | gone | workers read outside sections
  *   mutant section_too_short    | two | gone | the section ends when head is read
@@ -28,9 +28,9 @@
  *   mutant swung_by_store       | two | retired | head is compared, then stored (B4)
  *   mutant linked_late          | two | linked | published, then linked (B3)
  *   mutant taken_by_store       | two | runs | taken is compared, then stored (B2)
- *   mutant unlisted_unasked     | two | gone | unlisted though its thread has not let go (R3)
+ *   mutant unlisted_unasked     | two | gone | unlisted though its thread has not released it (R3)
  *   mutant unlisted_by_store    | two | retired | the place is compared, then emptied (R2)
- *   mutant empty_before_asked   | two | runs[ | is it empty, then: has its thread let go (P17)
+ *   mutant empty_before_asked   | two | runs[ | checked for empty, then for its thread's release (P17)
  *   mutant let_go_by_store      | two | invalid end state | holders is loaded, then stored (R2)
  */
 
@@ -43,13 +43,13 @@
 #define THREAD     1
 #define SCHEDULER  2
 
-byte gone;    /* sets of objects: freed */
-byte retired; /* retired, and not collected */
-byte batch;   /* collected, their grace period is running */
-byte inside;  /* sets of workers: in a read section */
-byte owing;   /* in one for which the grace period waits */
+byte gone;    /* set of objects: freed */
+byte retired; /* set of objects: retired, and not collected */
+byte batch;   /* set of objects: collected; their grace period is running */
+byte inside;  /* set of workers: in a read section */
+byte owing;   /* set of workers: in a section that the grace period waits for */
 
-bool place = true; /* the registry's: the inbox is listed */
+bool place = true; /* the registry's entry: the inbox is listed */
 byte head;         /* a segment; segment i holds operation i */
 byte published;
 bool linked[OPERATIONS];

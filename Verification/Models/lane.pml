@@ -17,14 +17,14 @@
  *   run stops  | -DOPERATIONS=2 -DFEWER=1 -DSTOPS | slow
  *   run closes | -DOPERATIONS=1 -DFEWER=0 -DCLOSES | safety drained
  *
- * Mutants: name | run | what falls | what is changed
+ * Mutants: name | run | what fails | what is changed
  *   mutant counted_early   | stops  | invalid end state | `queued` is counted, then the drain submitted (L5)
- *   mutant counted_long    | stops  | invalid end state | `queued` is taken back when the drain ends (L5)
- *   mutant looked_early    | stops  | invalid end state | a submitter looks, then pushes (P22)
- *   mutant no_second_look  | stops  | invalid end state | no look at the list behind `running` (L6)
- *   mutant given_back_late | stops  | invalid end state | looks, then gives `running` back (L6)
+ *   mutant counted_long    | stops  | invalid end state | `queued` is decremented when the drain ends (L5)
+ *   mutant looked_early    | stops  | invalid end state | a submitter checks, then pushes (P22)
+ *   mutant no_second_look  | stops  | invalid end state | no check of the list after `running` (L6)
+ *   mutant given_back_late | stops  | invalid end state | checks the list, then releases `running` (L6)
  *   mutant turn_ends_blind | stops  | invalid end state | a turn ends, whatever became of the next drain (L3)
- *   mutant two_drains      | stops  | in_body | a drain does not take `running` (L1)
+ *   mutant two_drains      | stops  | in_body | a drain does not acquire `running` (L1)
  *   mutant unreferenced    | stops  | !(freed) | a queued drain has no reference (L4)
  *   mutant withdrawn_blind | closes | withdrawn&begun | does not ask whether it was taken (L7)
  *   mutant taken_blind     | closes | withdrawn&ran | a drain does not ask whether it was withdrawn (L7)

@@ -21,7 +21,7 @@
  *   run worker_stops    | -DWORKERS=2 -DSUBMITTERS=1 -DOPERATIONS=3 -DWORKER_STOPS | safety taken
  *   run both_of_two     | -DWORKERS=2 -DSUBMITTERS=2 -DOPERATIONS=1 | slow
  *
- * Mutants: name | run | what falls | what is changed
+ * Mutants: name | run | what fails | what is changed
  *   mutant no_recheck    | submitter_stops | invalid end state | no look after the announcement (W1)
  *   mutant bit_late      | submitter_stops | invalid end state | the bit is set after the look (W1)
  *   mutant early_read    | submitter_stops | invalid end state | sleepers are read, then it publishes (P14)
@@ -53,8 +53,8 @@ byte state[WORKERS];
 byte means[WORKERS];
 bool asleep[WORKERS];    /* in the kernel's queue of the parker's word */
 
-bool one_stopped;        /* a thread is: at most one in a run */
-bool one_returned;       /* a submission that came after the stop */
+bool one_stopped;        /* a thread is stopped: at most one per run */
+bool one_returned;       /* a submission that came after the stop has returned */
 
 #define over (finished == SUBMITTERS && owed == 0)
 
@@ -158,7 +158,7 @@ proctype worker(byte me)
 
 search:
     atomic { searching++; worker_may_stop }
-look: /* checks one inbox after the other; takes everything in the first that is not empty */
+look: /* checks the inboxes in turn; takes everything in the first that is not empty */
     do
     :: atomic {
         i < SUBMITTERS ->

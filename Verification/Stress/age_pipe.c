@@ -175,7 +175,7 @@ static void *read_ages(void *context)
     return NULL;
 }
 
-static uint64_t no_progress(void) { return 0; } // readers beat
+static uint64_t no_progress(void) { return 0; } // the readers call stress_beat
 
 static void describe(void)
 {

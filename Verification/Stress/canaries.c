@@ -18,7 +18,7 @@
 #include "cscheduler/completion.h"
 #include "cscheduler/scheduler.h"
 
-enum { USAGE = 64, IMPOSSIBLE = 69, STEPS = 100000 }; // short races are missed
+enum { USAGE = 64, IMPOSSIBLE = 69, STEPS = 100000 }; // STEPS: a shorter race is missed
 
 static volatile uint32_t shared;
 
@@ -54,7 +54,7 @@ static void add_beside(void *context, void *extra, csched_disposition dispositio
     (void)extra;
     (void)disposition;
     meeting *both = context;
-    // relaxed: they meet, so that they run on two workers at a time, and this establishes no order
+    // relaxed: the operations meet, so they run on two workers, and no order is established
     atomic_fetch_add_explicit(&both->begun, 1, memory_order_relaxed);
     while (atomic_load_explicit(&both->begun, memory_order_relaxed) < 2) {
         sched_yield();
@@ -118,7 +118,7 @@ static void misalign(void)
     *(uint32_t *)address = 1; // not through a volatile pointer: the sanitizer ignores those
 }
 
-// The system refuses a call that it served before. Readers have no fences of their own, and must not be left
+// The system refuses a call that it served earlier. Readers have no fences of their own, and must not be left
 // without the barriers of that call.
 static void barrier_refused(void)
 {

@@ -4,8 +4,8 @@
 
 enum { PAUSE_MOST_NS = 4000000, SUSPENDED_MOST_NS = 300000 };
 
-// While suspended, once no worker is in a body, none may start one. For each worker `executed` is read
-// before `running`, so the number to compare with comes from a second reading.
+// While the scheduler is suspended, once no worker is in a body, no body may start. For each worker
+// `executed` is read before `running`, so the number to compare with comes from a second reading.
 static void check_suspended(stress_load *load, uint64_t duration_ns)
 {
     if (csched_scheduler_statistics(load->scheduler).running != 0) {

@@ -1,9 +1,9 @@
-// ledger.h - which operations were submitted, and how each of them ended: exactly once, or it counts here.
+// ledger.h - which operations were submitted, and how each of them ended: all but "exactly once" is counted.
 //
 // Every operation has a number. It selects a word, plain memory that the operation's submitter writes and
 // its body inverts, and a byte that counts its ends. So three things are checked for each operation: that
 // it ended once; that its body saw what its submitter wrote; and that its waiter saw what its body wrote.
-// The words are not atomic on purpose: under ThreadSanitizer a missing order is a report.
+// The words are not atomic on purpose: ThreadSanitizer then reports a missing order.
 //
 // Synchronisation: only one thread calls begin, expect and check, and check comes after all have ended.
 
@@ -44,7 +44,7 @@ typedef struct {
     uint64_t cancelled;  ///< or refused: ended, and did not run
     uint64_t lost;       ///< never ended
     uint64_t duplicated; ///< ends beyond the first
-    uint64_t stale;      ///< did not see what their submitter wrote, or were not seen by who waited
+    uint64_t stale;      ///< did not see what their submitter wrote, or were not seen by the waiter
     uint64_t disordered; ///< overtook an earlier operation of their lane
     uint64_t wrong;      ///< cancelled where nothing cancels, started while suspended, miscounted
     uint64_t injected;   ///< defects that the program made itself

@@ -36,7 +36,7 @@ typedef struct {
 typedef struct {
     stress_producer *producer;
     stress_lane *lane;
-    uint64_t last; ///< of the lane: the greatest operation of this producer that has run
+    uint64_t last; ///< the highest number of this producer's operations that have run on the lane
 } stress_seat;
 
 struct stress_producer {
@@ -49,7 +49,7 @@ struct stress_producer {
     stress_tally tally;
     stress_seat seats[STRESS_LANES];
     uint64_t submitted;      ///< by this producer, in all rounds
-    uint64_t next_injection; ///< when so many are submitted
+    uint64_t next_injection; ///< the value of `submitted` at which it is due
     uint32_t rounds;
 };
 
@@ -60,9 +60,9 @@ struct stress_load {
     stress_producer *producers;
     uint32_t count; ///< of producers
     uint32_t workers;
-    uint32_t shots; ///< a bit for each one that is used
-    uint32_t round; ///< operations in a round, about
-    bool sparse;    ///< every round is, and nothing else touches the scheduler: who loses a wake-up, hangs
+    uint32_t shots; ///< a bit for each kind that is used
+    uint32_t round; ///< the approximate number of operations in a round
+    bool sparse;    ///< every round is sparse, and nothing else touches the scheduler: a lost wake-up hangs
     _Atomic(uint64_t) left;   ///< operations that no producer has taken on
     _Atomic(uint64_t) lives;  ///< schedulers that shots have created, and are not destroyed yet
     _Atomic(uint32_t) active; ///< producers that have not ended
@@ -95,7 +95,7 @@ void stress_shoot(stress_producer *producer);
 /// A bit for each shot that the options allow. Exits with 64 and a message when there is none.
 uint32_t stress_choose_shots(const stress_options *options);
 
-/// Whether the producer has to make its next mistake now, if it makes mistakes of this kind.
+/// Whether the producer has to inject its next defect now, if it injects defects of this kind.
 bool stress_errs(stress_producer *producer, stress_injection injection);
 
 /// Stops the program with a message unless `status` is CSCHED_OK.

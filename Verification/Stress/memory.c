@@ -61,7 +61,7 @@ static bool rest(void)
 
 static reading take_reading(void)
 {
-    double allocated = 0; // only this library reports it
+    double allocated = 0; // only glibc reports it
 #ifdef __GLIBC__
     (void)malloc_trim(0);
     struct mallinfo2 now = mallinfo2();
@@ -72,8 +72,8 @@ static reading take_reading(void)
 
 typedef struct {
     double per_cycle;
-    double growth; ///< over all cycles measured, by the line
-    double errors; ///< the slope in its standard errors
+    double growth; ///< over all cycles measured, by the fitted line
+    double errors; ///< the slope, as a multiple of its standard error
 } slope;
 
 // Least squares; the readings are one cycle apart.

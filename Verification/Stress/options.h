@@ -12,10 +12,10 @@ typedef enum {
     STRESS_DUPLICATE, ///< one in 1e6 is submitted twice
     STRESS_STALE,     ///< one in 1e6 gets its argument only after its submission
     STRESS_EARLY,     ///< one group in 1e6 operations is not waited for
-    STRESS_DISORDER,  ///< one pair of a lane in 1e6 operations is submitted the wrong way round
-    STRESS_CANCEL,    ///< one operation in 1e6 is told that it is cancelled
+    STRESS_DISORDER,  ///< one pair of a lane in 1e6 operations is submitted in the wrong order
+    STRESS_CANCEL,    ///< one operation in 1e6 is reported as cancelled
     STRESS_HANG,      ///< a counter is entered, and never left
-    STRESS_LEAK,      ///< 16 bytes for every 1,000 operations are not given back
+    STRESS_LEAK,      ///< 16 bytes for every 1,000 operations are not freed
 } stress_injection;
 
 typedef struct {

@@ -83,8 +83,8 @@ static inline bool csched_disturb_after(bool result)
 #undef csched_cas
 #undef csched_cas_weak
 
-// A read-modify-write that returns more than yes or no is followed by another access, or by plain code of
-// this thread alone: a yield in front of each is enough there.
+// A read-modify-write that returns more than success or failure is followed by another access, or by code
+// that touches only plain data of this thread: a yield in front of each is enough there.
 #define csched_before(access) (csched_disturb(), (access))
 
 #define csched_load(object, order) csched_before(atomic_load_explicit((object), memory_order_##order))

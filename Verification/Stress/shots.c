@@ -57,7 +57,7 @@ void stress_shot_single(stress_producer *producer)
         producer->ledger.words[number] = 0;
         submit(producer, stress_run_leaf, number, 1);
         (void)csched_completion_wait(producer->round, CSCHED_FOREVER);
-        producer->ledger.words[number] = ~word; // only the body shall notice
+        producer->ledger.words[number] = ~word; // only the body is to notice the defect
         return;
     }
     submit(producer, stress_run_leaf, number, 1);
@@ -69,7 +69,7 @@ void stress_shot_bulk(stress_producer *producer)
     submit_bulk(producer, stress_expect(&producer->ledger, STRESS_BULK, count), count);
 }
 
-// A binary tree, in the order of its numbers: a node, its left half, its right half.
+// A binary tree, numbered in preorder: a node, its left half, its right half.
 static void run_tree(void *context, void *extra, csched_disposition disposition)
 {
     uint32_t number = stress_number(extra);

@@ -21,7 +21,7 @@ typedef struct {
     uint32_t number;
 } notified;
 
-// Ends a notification: an operation of the round, which it leaves last.
+// Ends a notification. It counts as an operation of the round, and leaves the round's counter last.
 static void settle(notified *context, csched_disposition disposition)
 {
     stress_producer *producer = context->producer;

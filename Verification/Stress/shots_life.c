@@ -13,7 +13,7 @@ typedef struct {
     csched_lane *lane;
     csched_completion *counter; ///< every operation that was accepted
     uint64_t timeout_ns;        ///< of the shutdown
-    uint32_t close_after;       ///< operations
+    uint32_t close_after;       ///< operations submitted before the shutdown begins
     _Atomic(uint32_t) submitted;
 } lifetime;
 
@@ -158,7 +158,7 @@ static void start(pthread_t *thread, void *(*function)(void *context), void *con
     }
 }
 
-// All have ended, and they no longer use anything of the life.
+// Called when all operations have ended; they no longer use anything of the life.
 static void destroy(lifetime *life)
 {
     stress_producer *producer = life->producer;

@@ -1,4 +1,4 @@
-// watchdog.h - ends a program that makes no progress, or that was told to end, and reports its state.
+// watchdog.h - ends a program that makes no progress, or that a signal asks to end, and reports its state.
 
 #ifndef STRESS_WATCHDOG_H
 #define STRESS_WATCHDOG_H

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A file of C, and the positions of its calls, statements and functions. Comments and strings are ignored.
+/// A C file, and the positions of its calls, statements and functions. Comments and strings are ignored.
 struct CSource {
     let name: String
     let text: [UInt8]

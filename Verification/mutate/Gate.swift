@@ -1,4 +1,4 @@
-/// The rules by which the matrix passes.
+/// The rules that the matrix has to meet.
 struct Gate {
     let matrix: Matrix
     /// The minimum number of mutants: fewer are an error.

@@ -1,6 +1,6 @@
 import Foundation
 
-// The gate of the checks: versions of the core with one defect each, each of which a scenario has to find.
+// The gate of the checks: versions of the core with one defect each, all of which some scenario has to find.
 
 private let usage = """
     mutate: breaks the core in every way it knows, one at a time, and runs the explorer's scenarios against it.
@@ -126,7 +126,7 @@ struct Mutate {
 
     private static func mutants(in root: URL) throws -> [Mutant] {
         let folder = root.appending(path: "CScheduler/src")
-        // Not in the explorer, which has its own port and grace periods, and asks the system nothing.
+        // Not part of the explorer, which has its own port and grace periods, and queries nothing from the system.
         let others = [
             "grace_epochs.c", "grace_liburcu.c", "inspection.c", "internals.c", "port_shipping.c",
             "reclaim.c", "recorder.c", "sizing.c", "thread_state.c",

@@ -162,7 +162,7 @@ struct MutationOperator: Sendable {
         }
     }
 
-    /// Every comparison includes its bound, or excludes it, unlike before.
+    /// Every comparison that includes its bound excludes it, and conversely.
     static let compare = MutationOperator(name: "bound") { source in
         let others = [" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > "]
         return others.sorted { $0.key < $1.key }.flatMap { operand, other in

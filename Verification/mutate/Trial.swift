@@ -29,7 +29,7 @@ struct Kill: Codable {
 struct Effort: Codable, Equatable {
     var bound: Int
     var random: Int
-    /// The most schedules of a scenario; 0 for no limit.
+    /// The maximum number of schedules per scenario; 0 for no limit.
     var limit: Int
     /// Whether all scenarios are run, or none after the first that finds the mutant.
     var isWhole: Bool

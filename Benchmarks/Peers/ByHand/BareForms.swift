@@ -1,6 +1,6 @@
 import BenchmarkCore
 
-/// The workloads of Commands, Transactions and Actions with nothing but the work: the peer `floor`.
+/// The bare work of the workloads of Commands, Transactions and Actions, and nothing else: the peer `floor`.
 enum BareForms {
     static func form(_ workload: String) -> String? {
         switch workload {

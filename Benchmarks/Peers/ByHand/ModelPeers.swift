@@ -1,7 +1,7 @@
 import BenchmarkCore
 import Synchronization
 
-/// A value under a mutex, of which each transaction keeps a copy.
+/// A value under a mutex; each transaction keeps a copy of it.
 final class SnapshotPeer: HandWrittenPeer {
     static let name = "snapshot"
     static let source = "Benchmarks/Peers/ByHand/ModelPeers.swift"

@@ -13,7 +13,7 @@ protocol ActionForm: Sendable {
     func call(_ index: Int) -> Bool
 }
 
-/// W23: threads that each call their own action, or together call one.
+/// W23: threads that each call their own action, or that all call the same one.
 func actionCalls<Form: ActionForm>(_ form: Form.Type, _ workload: String, threads: Int) -> Sample {
     let works = ActionWork.all(workload, threads: threads)
     let actions = works.map { work in
@@ -35,7 +35,7 @@ func actionCalls<Form: ActionForm>(_ form: Form.Type, _ workload: String, thread
         from: start, to: stop, workload, works, refused, admitted.load(ordering: .relaxed))
 }
 
-/// The work of an action. Nothing else protects the memory: two concurrent calls would lose a mark.
+/// The work of an action. Only the action's gate protects the memory: two concurrent calls would lose a mark.
 ///
 /// Sendable: see above.
 final class ActionWork: @unchecked Sendable {
@@ -54,7 +54,7 @@ final class ActionWork: @unchecked Sendable {
     @inline(never)
     func run(_ index: Int) {
         let before = sum
-        // Another thread intervenes here, if the gate lets it.
+        // Another thread intervenes here if the gate lets it.
         if isContended, index % 64 == 0 { sched_yield() }
         sum = before &+ Workload.mark(index)
     }

@@ -5,9 +5,9 @@ import Synchronization
 /// W19: `blockers` operations block a thread each; meanwhile one operation is due every 10 ms. The latency is
 /// measured from the time when the operation was due (open loop).
 ///
-/// A pool of a few threads would take minutes for all blockers, so a blocker that has not begun when the time
-/// is up returns at once. An operation that is still queued then is late by at least the time from when it
-/// was due to the end.
+/// A pool of a few threads would take minutes for all blockers, so a blocker that has not begun when the
+/// blocking time has passed returns at once. An operation that is still queued at that moment counts as late
+/// by at least the time since it was due.
 func startsWhileBlocked(
     blockers: Int, block: (Blocker) -> Void, start: (TimedMark) -> Void
 ) -> Sample {
@@ -52,7 +52,7 @@ struct Blocker: Job {
     }
 }
 
-/// How long the blockers of one sample block, and whether the time is still running.
+/// How long the blockers of one sample block, and whether that time has passed.
 final class BlockingTime: Sendable {
     let marks: Slots
     private let each_ns: Int

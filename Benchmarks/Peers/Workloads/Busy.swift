@@ -57,7 +57,7 @@ final class Occupation: Sendable {
         left = Countdown(count)
     }
 
-    /// One operation.
+    /// Runs one operation.
     ///
     /// - Returns: whether to submit it again; after false, this object must not be used.
     func runOnce(_ index: Int) -> Bool {

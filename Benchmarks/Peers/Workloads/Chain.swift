@@ -2,7 +2,7 @@ import BenchmarkCore
 import Dispatch
 
 /// W6: a chain of `steps` operations; each adds its mark to a value and submits the next. Only one is in
-/// flight at a time, so this measures the time through the peer, not its throughput.
+/// flight at a time, so this measures the peer's latency, not its throughput.
 func chainOfSubmissions<P: Pool>(_ pool: P, steps: Int) -> Sample {
     let end = ChainEnd()
     let start = startClock()
@@ -69,7 +69,7 @@ struct SerialStep: Job {
 
 /// The result that the last operation leaves for the waiting thread.
 ///
-/// Sendable: written before the semaphore is signalled, read after it was waited for.
+/// Sendable: written before the semaphore is signalled, read after the wait for it has returned.
 final class ChainEnd: @unchecked Sendable {
     private(set) var value: UInt64 = 0
     private let reached = DispatchSemaphore(value: 0)

@@ -4,7 +4,8 @@ import Synchronization
 /// W9: the Fibonacci number of `n` by fork and join, every call an operation, without a cut-off.
 ///
 /// No operation blocks: a node waits for its two children through a count of two, and the child that
-/// completes the count completes the node. So the same code runs on pools that cannot help in a join.
+/// completes the count completes the node. So the same code runs on pools whose threads cannot run
+/// other operations while they wait.
 func forkJoinByCounting(_ pool: some Pool, n: Int) -> Sample {
     let end = ChainEnd()
     let start = startClock()

@@ -1,6 +1,6 @@
 import BenchmarkCore
 
-/// Operations of W17 and W18-pareto: each does its steps, then leaves its mark.
+/// The operations of W17 and W18-pareto: each performs its steps of arithmetic, then adds its mark.
 struct Grains: Sendable {
     let slots: Slots
     private let lengths: Slots

@@ -16,13 +16,13 @@ protocol SynchronousHistoryForm {
     func redo() throws
 }
 
-/// W21: successive histories, each of `changes` entries; the time is that of the calls that the workload names.
+/// W21: successive histories, each of `changes` entries. Only the calls that the workload names are timed.
 func histories<Form: HistoryForm>(_ form: Form.Type, _ workload: String, changes: Int) -> Sample {
     let count = Workload.histories(of: changes)
     return blocking {
         let ledger = Ledger()
         var time = 0
-        // After an error, changes are missing, which makes the result wrong.
+        // An error leaves changes out, which makes the result wrong.
         do {
             for _ in 0..<count {
                 let history = Form()

@@ -55,10 +55,10 @@ func idleCost(count: Int, submit: (TimedMark) -> Void) -> Sample {
     return sample
 }
 
-/// Waits until all other threads sleep, or for `limit_ns`: some peers' threads never do.
+/// Waits until all other threads sleep, at most for `limit_ns`: threads of some peers never sleep.
 private func awaitQuiet(within limit_ns: Int) {
     let end = now_ns() + limit_ns
-    // The calling thread itself runs.
+    // The calling thread is one of the running threads.
     while threads().count(where: { state(ofThread: $0) == "R" }) > 1, now_ns() < end {
         sleep(until: now_ns() + 1_000_000)
     }

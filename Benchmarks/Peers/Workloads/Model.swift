@@ -6,7 +6,7 @@ protocol ModelForm: SendableMetatype {
     /// A model of this many values, each its mark.
     init(keys: Int)
 
-    /// A transaction: adds `mark` to the value of each key; then it throws, if `fails`.
+    /// A transaction: adds `mark` to the value of each key, then throws if `fails`.
     func transact(_ keys: ModelKeys, _ mark: UInt64, fails: Bool)
 
     var values: [UInt64] { get }

@@ -14,7 +14,7 @@ func commandsInOrder<Form: OrderForm>(_ form: Form.Type, count: Int) -> Sample {
     return blocking {
         let ledger = Ledger(), form = Form()
         let start = startClock()
-        // An error skips work, so the checksum is wrong.
+        // An error skips work, which makes the checksum wrong.
         do {
             for _ in 0..<batches {
                 for number in 0..<count { form.submit(number, ledger) }

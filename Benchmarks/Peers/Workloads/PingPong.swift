@@ -13,7 +13,7 @@ func pingPong(_ pool: some ThreadPool, rounds: Int) throws -> Sample {
     return roundTrips(from: start, to: stop, times: court.times.values, checksum: court.end.value)
 }
 
-/// The sample of a ball that was at the first place at these times.
+/// The sample of a game, given the times when the ball was at the first place.
 func roundTrips(from start: Int, to stop: Int, times: [UInt64], checksum: UInt64) -> Sample {
     var sample = Sample(from: start, to: stop, operations: times.count - 1, checksum: checksum)
     sample.latencies_ns = zip(times.dropFirst(), times).map { $0 - $1 }

@@ -10,7 +10,7 @@ import Dispatch
 final class Slots: @unchecked Sendable {
     private let words: UnsafeMutableBufferPointer<UInt64>
 
-    /// All slots zero, and touched, so that no operation pays for a page fault.
+    /// Sets all slots to zero, which touches their pages, so that no operation pays for a page fault.
     init(count: Int) {
         words = .allocate(capacity: count)
         words.initialize(repeating: 0)

@@ -2,11 +2,11 @@ import BenchmarkCore
 
 /// Work of a known length, for operations that take time.
 enum Spin {
-    /// A number of steps of arithmetic, about a nanosecond each on a CPU of some 3 GHz: a fixed amount, so that no peer gets
-    /// more work because the clock was read at another time.
+    /// Performs a number of steps of arithmetic, about a nanosecond each on a CPU of some 3 GHz. The amount is fixed, so
+    /// that no peer gets more work because the clock was read at another time.
     ///
     /// - Parameter word: not 0.
-    /// - Returns: a value that is never 0, which no compiler knows.
+    /// - Returns: a value that is never 0, although no compiler can prove it.
     @inline(never)
     static func steps(_ count: Int, from word: UInt64 = 88_172_645_463_325_252) -> UInt64 {
         // Each step depends on the previous one. A xorshift step has six dependent instructions: as many as two of these

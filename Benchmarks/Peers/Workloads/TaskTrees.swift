@@ -19,7 +19,7 @@ func swiftTasks(_ workload: String, n: Int, on executor: (any TaskExecutor)?) ->
     }
 }
 
-/// Each workload is one function for both forms: it runs where `isolation` says, and the tasks that it creates
+/// Each workload is one function for both forms. The function runs on `isolation`; the tasks that it creates
 /// are not isolated, so they run on the executor.
 private struct TaskTrees: Sendable {
     let executor: (any TaskExecutor)?
@@ -78,7 +78,7 @@ private struct TaskTrees: Sendable {
         return await left &+ right
     }
 
-    /// Detached, because other tasks would run on the main actor in one of the forms.
+    /// Detached: in one of the forms, other unstructured tasks would inherit the main actor.
     private func unstructured(count: Int, from isolation: isolated (any Actor)?) async -> Sample {
         let start = startClock()
         var tasks: [Task<UInt64, Never>] = []
@@ -133,7 +133,7 @@ private struct TaskTrees: Sendable {
     }
 }
 
-/// A signal that one task waits for, and another passes on.
+/// A signal that one task sends and another waits for.
 private final class Baton: Sendable {
     private enum State {
         case nowhere

@@ -69,12 +69,12 @@ private final class StartLine: Sendable {
     }
 }
 
-/// Sendable: written before a semaphore is signalled, read after it was waited for.
+/// Sendable: written before a semaphore is signalled, read after the wait for it has returned.
 private final class BlockingResult<Value>: @unchecked Sendable {
     var value: Value?
 }
 
-/// Runs `body` in a task and blocks the calling thread, which does not belong to the executor, until it ends.
+/// Runs `body` in a task, and blocks the calling thread, which does not belong to the executor, until the task ends.
 ///
 /// - Parameter beginsHere: whether the calling thread runs everything up to the first await, so that no data is in another
 ///   thread's caches.
@@ -92,7 +92,7 @@ func blocking<Value: Sendable>(
     return result.value.unsafelyUnwrapped
 }
 
-/// Like ``blocking(beginsHere:_:)``, on the main actor, whose jobs the calling thread runs: it has to be the main thread.
+/// Like ``blocking(beginsHere:_:)``, on the main actor. The caller must be the main thread, because it runs the actor's jobs.
 func onMainActor(_ body: @escaping @MainActor () async -> Sample) -> Sample {
     precondition(Thread.isMainThread, "the main actor's jobs are run by the main thread")
     /// Sendable: used by the main thread alone.

@@ -9,7 +9,7 @@ func now_ns() -> Int {
     return time.tv_sec &* 1_000_000_000 &+ time.tv_nsec
 }
 
-/// Begins the measurement of a sample: its time, and just before that everything that is counted in addition.
+/// Begins the measurement of a sample. Everything that is counted in addition to time starts just before the clock.
 ///
 /// - Returns: the monotonic clock in nanoseconds.
 @inline(__always)
@@ -34,7 +34,7 @@ func sleep(until due_ns: Int) {
     while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
 }
 
-/// Like ``sleep(until:)``, to the microsecond: the timer is some 60 us late, so the clock is polled at the end.
+/// Like ``sleep(until:)``, but accurate to the microsecond: the timer is some 60 us late, so the clock is polled at the end.
 func wait(until due_ns: Int) {
     sleep(until: due_ns - 100_000)
     while now_ns() < due_ns {}

@@ -11,13 +11,13 @@ protocol TimerForm: Sendable {
     /// Cancels a pending timer.
     func cancel(_ timer: Timer)
 
-    /// Calls `body` where setting timers costs least; returns when it has returned.
+    /// Calls `body` where setting timers costs least; returns after the call.
     func perform(_ body: @escaping @Sendable () -> Void)
 
     /// Returns when all timers that were set are pending.
     func waitUntilPending()
 
-    /// Discards pending timers, at any time before the sample's end.
+    /// Discards pending timers; may defer that until the sample ends.
     func discard(_ timers: [Timer])
 
     /// Returns when nothing is left of cancelled timers.
@@ -43,7 +43,7 @@ func timers(_ workload: String, n: Int, _ form: some TimerForm) -> Sample {
     }
 }
 
-/// Timers that never fire: set, and then cancelled. For each that ran, a mark is missing.
+/// Timers that never fire: set, and then cancelled. The checksum lacks a mark for each timer that fires nevertheless.
 private func pendingTimers<Form: TimerForm>(_ workload: String, count: Int, _ form: Form) -> Sample {
     let hour_ns = 3_600_000_000_000
     let slots = Slots(count: count)
@@ -69,11 +69,11 @@ private func pendingTimers<Form: TimerForm>(_ workload: String, count: Int, _ fo
     return Sample(from: pending.start, to: pending.stop, operations: count, checksum: checksum)
 }
 
-/// Cancels timers in another order than that of their setting.
+/// Cancels timers in a different order from that in which they were set.
 private func cancelInTurn<Form: TimerForm>(_ pending: PendingTimers<Form.Timer>, _ form: Form) {
     let count = pending.timers.count
     form.perform {
-        let step = count % 7_919 == 0 ? 7_907 : 7_919  // a prime that does not divide the number
+        let step = count % 7_919 == 0 ? 7_907 : 7_919  // a prime that does not divide `count`
         pending.start = startClock()
         for turn in 0..<count { form.cancel(pending.timers[turn &* step % count]) }
         pending.stop = stopClock()
@@ -84,7 +84,7 @@ private func cancelInTurn<Form: TimerForm>(_ pending: PendingTimers<Form.Timer>,
 private func firing(count: Int, _ form: some TimerForm) -> Sample {
     let slots = Slots(count: count)
     let left = Countdown(count)
-    // Counting begins here, with the setting of the timers; the time begins only when they are due.
+    // Counting begins here, with the setting of the timers; the measured time begins only when they are due.
     let due = startClock() + Workload.untilDue_ns(timers: count)
     form.perform {
         for index in 0..<count {
@@ -97,7 +97,7 @@ private func firing(count: Int, _ form: some TimerForm) -> Sample {
     return Sample(from: due, to: max(stop, due + 1), operations: count, checksum: slots.checksum)
 }
 
-/// Sendable: `perform` returns after its body.
+/// Sendable: `perform` returns only after its body has.
 private final class PendingTimers<Timer>: @unchecked Sendable {
     var timers: [Timer] = []
     var start = 0
@@ -143,7 +143,7 @@ final class TaskTimers: TimerForm {
 
     func set(_ delay_ns: Int, _ job: some Job) -> Task<Void, Never> {
         let due = ContinuousClock.now + .nanoseconds(delay_ns)
-        // The waiting thread keeps `asleep` alive: a reference here would have all threads update a count on
+        // The waiting thread keeps `asleep` alive. A reference here would make all threads update a count on
         // one cache line.
         return Task.detached(executorPreference: executor) { [unowned(unsafe) asleep] in
             asleep.leave()

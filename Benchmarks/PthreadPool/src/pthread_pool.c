@@ -20,7 +20,7 @@ struct pthread_pool {
     size_t head;
     size_t count;
     size_t running;
-    size_t sleeping; // threads in a wait on `work`: if none sleeps, none is signalled
+    size_t sleeping; // threads that wait for `work`; if there are none, nothing is signalled
     bool closed;
     size_t threads;
     pthread_t thread[];
@@ -95,7 +95,7 @@ pthread_pool *pthread_pool_create(size_t threads)
     return pool;
 }
 
-// Doubles the ring; the operations move to its start, in order.
+// Doubles the ring, and moves the operations to its start, in order.
 static bool grow(pthread_pool *pool)
 {
     struct operation *ring = malloc(2 * pool->capacity * sizeof ring[0]);
@@ -143,7 +143,7 @@ void pthread_pool_destroy(pthread_pool *pool) { close_and_join(pool); }
 
 void pthread_pool_call(pthread_pool_function run, void *first, void *second)
 {
-    // The compiler can no longer know which function is called, nor with what.
+    // The compiler no longer knows which function is called, or with which words.
     __asm__ volatile("" : "+r"(run), "+r"(first), "+r"(second) : : "memory");
     run(first, second);
 }

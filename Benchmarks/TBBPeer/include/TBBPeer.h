@@ -1,9 +1,9 @@
 // TBBPeer.h - oneTBB behind C functions, so that Swift can call it. If oneTBB was not installed when this
 // was built, tbb_peer_version() is NULL and no other function may be called.
 //
-// An outside thread that runs and waits takes part, as in every program that uses oneTBB: with `threads` = 2
-// it is one of the two. Operations that are not waited for are enqueued, and only the library's threads run
-// them.
+// An outside thread that calls a group's `run` and `wait` runs tasks itself while it waits, as in every
+// program that uses oneTBB: with `threads` = 2 it is one of the two. Operations that are not waited for are
+// enqueued, and only the library's threads run them.
 
 #ifndef TBB_PEER_H
 #define TBB_PEER_H

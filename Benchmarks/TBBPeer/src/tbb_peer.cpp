@@ -19,7 +19,7 @@
 #define TEXT(value) TEXT_OF(value)
 
 struct tbb_peer {
-    // Before the arena: an arena takes its size from the limit.
+    // Declared before the arena, which takes its size from the limit.
     tbb::task_scheduler_handle handle{tbb::attach{}};
     tbb::global_control limit;
     tbb::task_arena arena;
@@ -62,8 +62,9 @@ struct tbb_peer_graph {
 namespace
 {
 
-// Runs in its group until it returns false. Each time it is enqueued, behind what was enqueued meanwhile:
-// tasks that a task runs in its group would always go before those.
+// Calls `again` in the group until it returns false. Each call is enqueued behind the operations that were
+// enqueued meanwhile. Tasks that a task starts with group.run() would always go ahead of these
+// operations.
 void repeat(tbb_peer *peer, tbb::task_group &group, tbb_peer_repeated again, void *context, size_t index)
 {
     peer->arena.enqueue(group.defer([peer, &group, again, context, index] {
@@ -182,7 +183,7 @@ uint64_t tbb_peer_fibonacci(uint32_t n) { return fibonacci(n); }
 
 const char *tbb_peer_version(void) { return nullptr; }
 
-// Not reached: without a version, callers must not call any of these.
+// Never reached: without a version, callers must not call any of these functions.
 tbb_peer *tbb_peer_create(size_t) { std::abort(); }
 void tbb_peer_destroy(tbb_peer *) { std::abort(); }
 void tbb_peer_enqueue(tbb_peer *, tbb_peer_function, void *, void *) { std::abort(); }

@@ -66,7 +66,7 @@ import Testing
             #expect(document.outcome == "worse" && document.rows.map(\.row.workload) == ["b", "a"])
             #expect(document.rows[0].confirmation.count == 10)
             #expect(document.rows[0].confirmation[0]["head"]?.allSatisfy { $0 == 105 } == true)
-            // Conversely it is a gain, which is no reason to fail; and a higher threshold may be tolerated.
+            // In the other direction the change is a gain, which is no reason to fail. A higher threshold tolerates the loss.
             let back = try repository.program.run(["ab", "HEAD", "HEAD~1"] + Self.options)
             #expect(back.status == 0 && back.output.contains("1 better"))
             let tolerated = try repository.program.run(
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    /// While it measures, and while it builds.
+    /// Interrupted while it measures, and while it builds.
     @Test(
         arguments: [SIGINT, SIGTERM],
         [options, options + ["--build-command", ": >../began; exec sleep 600"]])
@@ -168,7 +168,7 @@ import Testing
             #expect(result.status == 1 && result.errors.contains("there is no result"))
             #expect(repository.processes() == [])
             #expect(try repository.git("worktree", "list").split(separator: "\n").count == 1)
-            // And nothing prevents the next run.
+            // Nothing prevents the next run.
             try repository.commit(["serve it.sh": Self.script(b: 1_000)])
             #expect(try repository.program.run(["ab", "HEAD"] + Self.options).status == 0)
         }

@@ -33,7 +33,7 @@ enum Chromium {
         defer { try? FileManager.default.removeItem(at: profile) }
         // A browser that hangs is a failure, and must not hang the test.
         process.executableURL = URL(fileURLWithPath: "/usr/bin/timeout")
-        // Without its sandbox it also runs as root: it only shows our own page.
+        // Chromium runs as root only without its sandbox. That is safe here: it shows nothing but our own page.
         process.arguments =
             [
                 "--kill-after=5", "90", try #require(path), "--headless", "--no-sandbox", "--disable-gpu",

@@ -30,7 +30,7 @@ import Testing
 
     @Test func `the interval of a shift is that of the Mann-Whitney test`() throws {
         let six = try #require(Interval.shift(from: [1, 2, 3, 4, 5, 6], to: [11, 12, 13, 14, 15, 16]))
-        // Of 36 differences, the table of the test drops five at each end.
+        // There are 36 differences; the table of the Mann-Whitney test drops five at each end.
         #expect(six.median == 10 && six.low == 7 && six.high == 13)
         #expect(six.coverage >= 0.95 && six.coverage < 0.98)
         #expect(Interval.shift(from: [], to: [1]) == nil)
@@ -206,7 +206,7 @@ import Testing
         let comparison = try compare(run(["ours": 1]), run(["ours": 2]))
         #expect(comparison.outcome == .notMeasured && comparison.band == nil)
         #expect(ChangeTable(comparison).render().contains("have no peer in common"))
-        // So is a peer of another version.
+        // A peer of another version is no common peer either.
         var other = run(three)
         for index in other.peers.indices { other.peers[index].version = "2" }
         #expect(try compare(run(three), other).outcome == .notMeasured)

@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// At the ends a text is moved into the axis, and so closer to the next text.
+    /// A text at an end of the axis is moved inwards, and so closer to the next text.
     @Test func `the texts of an axis stand apart, however long it is`() {
         for length in stride(from: 100.0, through: 700, by: 1) {
             for values in [[0.01, 100], [0.02, 30], [1, 1.2], [0.3, 1_000]] {

@@ -1,8 +1,7 @@
 import Foundation
 import Testing
 
-/// The launcher answers from files, without a release build: they contain the output of the measuring
-/// program.
+/// The launcher answers from files, without a release build. The files contain the output of the measuring program.
 ///
 /// `RECORD_ANSWERS=1` in the environment rewrites them.
 @Suite struct LauncherTests {

@@ -300,8 +300,8 @@ import Testing
         }
     }
 
-    /// 40 transactions of 100 keys, among them, make room for the old values of 1,000 keys, and for their log: 25 times each. The model
-    /// of 1,000 keys allocates 1,000 times and more, before.
+    /// The 40 transactions of 100 keys together make room for the old values of 1,000 keys, and for their log: about 25
+    /// allocations each. The model of 1,000 keys needs 1,000 allocations and more, before the clock starts.
     @Test func `allocations are counted only while the clock runs`() throws {
         try Program.inFolder { program in
             let result = try program.run(["run", "--smoke", "--filter", "W22-commit", "--peers", "ours"])

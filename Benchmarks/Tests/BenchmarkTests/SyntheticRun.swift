@@ -2,8 +2,8 @@ import BenchmarkCore
 import BenchmarkHarness
 import Foundation
 
-/// A synthetic, deterministic run: all workloads and peers, rows that are lost, stopped, not applicable and disagree
-/// with themselves, on a machine that changes its speed.
+/// A synthetic, deterministic run: all workloads and peers, with rows that are lost, stopped or not applicable, or
+/// that disagree with themselves, on a machine that changes its speed.
 struct SyntheticRun {
     var restarts = 6
     var rounds = 3
@@ -11,7 +11,7 @@ struct SyntheticRun {
     var absent: Set<String> = []
     /// The workloads in which ours disagrees with itself.
     var unlikeItself: Set<String> = ["W9", "W24-actor", "W22-readers"]
-    /// A peer's time over ours in the middle, instead of the usual one.
+    /// The typical ratio of a peer's time to ours, in place of the one in `usual`.
     var factors: [String: Double] = [:]
 
     private static let usual: [String: Double] = [

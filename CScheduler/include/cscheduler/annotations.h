@@ -12,7 +12,7 @@
 #endif
 
 #ifdef __clang__
-// Users of -Wpedantic need not hear that nullability is an extension.
+// Under -Wpedantic, clang would warn that nullability is an extension.
 #define CSCHED_ASSUME_NONNULL_BEGIN                                                                          \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wnullability-extension\"")         \
         _Pragma("clang assume_nonnull begin") CSCHED_EXTERN_C_BEGIN

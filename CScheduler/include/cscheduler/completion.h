@@ -18,7 +18,7 @@
 
 CSCHED_ASSUME_NONNULL_BEGIN
 
-/// The most operations that may be outstanding on one counter, by csched_completion_outstanding.
+/// The most operations that may be outstanding on one counter, as csched_completion_outstanding counts them.
 #define CSCHED_COMPLETION_MAX UINT32_C(0x1FFFFFFF)
 
 /// A timeout that never expires.
@@ -69,7 +69,7 @@ csched_wait_result csched_completion_wait_helping(csched_completion *counter, ui
 typedef bool (*csched_wanted_function)(const void *CSCHED_NULLABLE wanted_by, void *CSCHED_NULLABLE context,
                                        void *CSCHED_NULLABLE extra);
 
-/// Likewise, for one of some children (internals/children.h); `child` is NULL for a range of them.
+/// Likewise, for a child (internals/children.h); `child` is NULL for a range of children.
 typedef bool (*csched_wanted_children_function)(const void *CSCHED_NULLABLE wanted_by, void *children,
                                                 void *CSCHED_NULLABLE child);
 

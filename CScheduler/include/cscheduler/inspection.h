@@ -13,8 +13,8 @@ CSCHED_ASSUME_NONNULL_BEGIN
 
 /// The activity of a worker.
 typedef enum CSCHED_CLOSED_ENUM {
-    CSCHED_WORKER_RUNS CSCHED_SWIFT_NAME(runs) = 0,         ///< a body
-    CSCHED_WORKER_BLOCKS CSCHED_SWIFT_NAME(blocks) = 1,     ///< in a body that has announced it, or sleeps
+    CSCHED_WORKER_RUNS CSCHED_SWIFT_NAME(runs) = 0,         ///< it is inside a body
+    CSCHED_WORKER_BLOCKS CSCHED_SWIFT_NAME(blocks) = 1,     ///< likewise, and has announced it, or sleeps
     CSCHED_WORKER_SEARCHES CSCHED_SWIFT_NAME(searches) = 2, ///< it searches for the next operation
     CSCHED_WORKER_SLEEPS CSCHED_SWIFT_NAME(sleeps) = 3,     ///< there is nothing for it to do
     CSCHED_WORKER_RESERVED CSCHED_SWIFT_NAME(reserved) = 4, ///< kept in reserve, to replace a blocked one
@@ -43,7 +43,7 @@ typedef struct {
 } csched_scheduler_state;
 
 /// Reads the states of a scheduler and of its first `room` workers, each at a different moment. No worker
-/// waits for it. O(workers + threads that submit), and some 10 us for each worker.
+/// waits for it. O(workers + threads that submit), plus about 10 us for each worker.
 void csched_scheduler_inspect(csched_scheduler *scheduler, csched_scheduler_state *state,
                               csched_worker_state *CSCHED_NULLABLE workers, uint32_t room);
 

@@ -36,7 +36,8 @@ typedef struct {
 /// On any other thread: both run on workers of `scheduler`, not subject to its capacity, and the caller
 /// blocks (a caller that is a worker of another scheduler is replaced there).
 ///
-/// CSCHED_OK; from outside also CSCHED_CLOSED or CSCHED_OUT_OF_MEMORY: then neither branch was called.
+/// Returns CSCHED_OK; from outside also CSCHED_CLOSED or CSCHED_OUT_OF_MEMORY, and then neither branch was
+/// called.
 csched_status csched_join(csched_scheduler *scheduler, csched_branch first, csched_branch second)
     CSCHED_MUST_USE;
 

@@ -1,9 +1,9 @@
 /// recorder.h - the last events of every thread: submissions, begins and ends, steals, sleeps.
 ///
 /// Always compiled in, initially off. While off, an operation costs three more instructions; while on, 5 to
-/// 20 ns more, mostly two reads of the processor's counter. A thread's newest events overwrite its oldest
-/// ones; lost events are counted. A thread's memory is allocated with its first event; from 64 threads on,
-/// new threads reuse the rings of the threads that ended first.
+/// 20 ns more, mostly for two reads of the processor's time-stamp counter. A thread's newest events overwrite
+/// its oldest ones; lost events are counted. A thread's memory is allocated with its first event; from 64
+/// threads on, new threads reuse the rings of the threads that ended first.
 
 #ifndef CSCHEDULER_RECORDER_H
 #define CSCHEDULER_RECORDER_H
@@ -37,7 +37,7 @@ typedef enum {
 } csched_recorded_kind;
 
 typedef struct {
-    uint64_t at_ns;   ///< CLOCK_MONOTONIC, computed from ticks: accurate to some 10 ns
+    uint64_t at_ns;   ///< CLOCK_MONOTONIC, computed from ticks: accurate to about 10 ns
     uint64_t run;     ///< of an operation, its function; or 0
     uint64_t subject; ///< of an operation, its context; or a number
     uint64_t extra;   ///< of an operation, its second word; or the caller's own
@@ -63,9 +63,9 @@ void csched_recorder_start(uint32_t events);
 void csched_recorder_stop(void);
 bool csched_recorder_is_on(void);
 
-/// Calls `visit` for each thread that has events, in no particular order, or only for the thread with the
-/// given `kernel_id` unless that is 0. Nothing stops meanwhile. O(events). False: out of memory, and some
-/// threads were skipped.
+/// Calls `visit` for each thread that has events, in no particular order; if `kernel_id` is not 0, only for
+/// that thread. No thread is stopped meanwhile. O(events). False: out of memory, and some threads were
+/// skipped.
 bool csched_recorder_read(int32_t kernel_id, csched_recorder_visit visit, void *CSCHED_NULLABLE context);
 
 /// Records a custom event on the calling thread; no effect while recording is off, or without memory. `kind`:

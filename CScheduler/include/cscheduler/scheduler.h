@@ -22,10 +22,10 @@ CSCHED_ASSUME_NONNULL_BEGIN
 
 typedef struct csched_scheduler csched_scheduler;
 
-/// As many workers as the process may use CPUs: affinity mask and cgroup quota, or the environment's
-/// CSCHED_WORKERS.
+/// One worker for each CPU that the process may use, by its affinity mask and cgroup quota; or the number in
+/// the environment variable CSCHED_WORKERS.
 #define CSCHED_WORKERS_AUTOMATIC UINT32_MAX
-/// The most workers one scheduler can have.
+/// The maximum number of workers of one scheduler.
 #define CSCHED_WORKERS_MAX 256u
 /// The default limit on spare workers, which replace workers that block.
 #define CSCHED_SPARES_DEFAULT 512u
@@ -46,8 +46,8 @@ typedef struct {
     uint32_t workers;                 ///< 1 ... CSCHED_WORKERS_MAX, or CSCHED_WORKERS_AUTOMATIC
     csched_when_full when_full;       ///< used only with a capacity
     uint64_t capacity;                ///< 1 ..., or CSCHED_CAPACITY_UNBOUNDED
-    const char *CSCHED_NULLABLE name; ///< prefix of the threads' names, copied, at most 10 bytes are shown
-    uint32_t spares; ///< the most threads besides the workers, to replace blocked ones; 0: none
+    const char *CSCHED_NULLABLE name; ///< prefix of the thread names; copied; at most 10 bytes are shown
+    uint32_t spares;                  ///< the most extra threads, which replace blocked workers; 0: none
 } csched_configuration;
 
 typedef enum CSCHED_CLOSED_ENUM {
@@ -67,16 +67,16 @@ typedef enum CSCHED_CLOSED_ENUM {
     CSCHED_WOULD_DEADLOCK CSCHED_SWIFT_NAME(wouldDeadlock) = 8,
 } csched_status;
 
-/// One sentence for a status.
+/// Describes a status in one sentence.
 const char *csched_status_message(csched_status status);
 
-/// Automatic workers, no capacity.
+/// The default: CSCHED_WORKERS_AUTOMATIC, and no limit on capacity.
 csched_configuration csched_configuration_default(void);
 
 /// The number of workers that CSCHED_WORKERS_AUTOMATIC means now: CSCHED_WORKERS of the environment if it is
 /// a number between 1 and 256, else the smaller of the affinity mask's CPU count and the quota of the
 /// process's cgroup (v2, then v1), rounded up, at least 1. Any other value of CSCHED_WORKERS is reported on
-/// stderr, once per process. CSCHED_OK.
+/// stderr, once per process. Always returns CSCHED_OK.
 csched_status csched_automatic_workers(uint32_t *workers) CSCHED_MUST_USE;
 
 /// Creates a scheduler and starts its workers.
@@ -95,8 +95,8 @@ void csched_scheduler_destroy_later(csched_scheduler *scheduler);
 
 /// Submits one operation, which is copied. Lock-free. A thread that has submitted before allocates only one
 /// block for every few hundred operations. Release: the caller's earlier writes are visible to the operation.
-/// CSCHED_OK, CSCHED_CLOSED, CSCHED_FULL or CSCHED_OUT_OF_MEMORY; unless CSCHED_OK, the caller still owns
-/// what the operation points to.
+/// Returns CSCHED_OK, CSCHED_CLOSED, CSCHED_FULL or CSCHED_OUT_OF_MEMORY; unless CSCHED_OK, the caller still
+/// owns what the operation points to.
 csched_status csched_submit(csched_scheduler *scheduler, const csched_operation *operation) CSCHED_MUST_USE;
 
 /// As csched_submit, with a priority. Operations submitted without one inherit the priority of the running
@@ -122,8 +122,8 @@ csched_status csched_submit_job(csched_scheduler *scheduler, const csched_operat
 csched_priority csched_priority_current(void);
 
 /// Reports that the running body had nothing to do, for example because it was submitted a second time at a
-/// higher priority. Its turn does not count as the share of its priority, and a fair turn follows. No effect
-/// on a thread that is not a worker.
+/// higher priority. Its turn does not count towards the share of its priority, and a fair turn follows. No
+/// effect on a thread that is not a worker.
 void csched_turn_was_void(void);
 
 /// Submits `count` operations with one publication and one wake-up; all or none.
@@ -141,9 +141,9 @@ typedef void (*csched_index_function)(void *CSCHED_NULLABLE context, uint64_t in
 typedef void (*csched_range_function)(void *CSCHED_NULLABLE context, bool complete);
 
 /// Calls `body` once for each index of 0 ..< count, in any order, on any workers, and `finally` (when not
-/// NULL) once after the last. One allocation for the whole range, which is cut in halves as workers take it,
-/// down to `grain` indices (0: chosen by the worker count). Every piece counts in `counter`. A shutdown that
-/// cancels skips the indices that have not begun, and passes false to `finally`.
+/// NULL) once after the last. One allocation for the whole range, which is halved repeatedly as workers take
+/// it, down to `grain` indices (0: chosen by the worker count). Every piece counts in `counter`. A shutdown
+/// that cancels skips the indices that have not begun, and passes false to `finally`.
 csched_status csched_submit_range(csched_scheduler *scheduler, uint64_t count, uint64_t grain,
                                   csched_index_function body, csched_range_function CSCHED_NULLABLE finally,
                                   void *CSCHED_NULLABLE context, csched_completion *CSCHED_NULLABLE counter)
@@ -159,14 +159,14 @@ csched_status csched_call_on_thread(void (*function)(void *CSCHED_NULLABLE conte
                                     void *CSCHED_NULLABLE context) CSCHED_MUST_USE;
 
 /// Announce that the running body is about to block, and that it continues. No effect outside a worker's
-/// body. Pairs nest. A worker that stays blocked is replaced by another one, within some 100 us if operations
-/// are waiting; a body that blocks unannounced is detected within milliseconds, by the state of its thread. A
-/// few nanoseconds each.
+/// body. Pairs nest. A worker that stays blocked is replaced by another one, within about 100 us if
+/// operations are waiting; a body that blocks unannounced is detected within milliseconds, by the state of
+/// its thread. Each call costs a few nanoseconds.
 void csched_block_begin(void);
 void csched_block_end(void);
 
 /// Lets no further body start until `resume`. Bodies that have started continue; waiting operations are kept.
-/// Calls nest. After the return, a worker that is not counted in `csched_statistics.running` starts nothing.
+/// Calls nest. Once this returns, a worker that is not counted in `csched_statistics.running` starts nothing.
 /// No effect when the scheduler is closing.
 void csched_scheduler_suspend(csched_scheduler *scheduler);
 
@@ -184,8 +184,9 @@ uint32_t csched_scheduler_workers(const csched_scheduler *scheduler);
 /// Closes the scheduler to submissions from outside, runs the waiting operations and those that running
 /// operations still submit, and joins the threads. Operations that have not started `timeout_ns` nanoseconds
 /// after the call are cancelled: 0 cancels all waiting operations, CSCHED_FOREVER none. Ends any suspension.
-/// Always waits for running bodies. A second call waits for the first; if it cancels, it cancels what the
-/// first would have run. CSCHED_WOULD_DEADLOCK on a worker of the same scheduler: nothing was done.
+/// Always waits for running bodies. A second call waits for the first; if the second one cancels, it also
+/// cancels what the first would have run. CSCHED_WOULD_DEADLOCK on a worker of the same scheduler: nothing
+/// was done.
 csched_status csched_scheduler_shutdown(csched_scheduler *scheduler, uint64_t timeout_ns) CSCHED_MUST_USE;
 
 /// The first half of a shutdown: closes, and returns. Allowed on a worker.

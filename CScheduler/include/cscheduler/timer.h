@@ -36,8 +36,8 @@ csched_status csched_submit_after(csched_scheduler *scheduler, const csched_oper
                                   uint64_t delay_ns, csched_timer *CSCHED_NULLABLE *CSCHED_NULLABLE timer)
     CSCHED_MUST_USE;
 
-/// As csched_submit_after, but calls the operation on the timers' thread in place of a worker. It must be
-/// short and must not block, such as resuming a task: all timers are delayed while it runs.
+/// As csched_submit_after, but calls the operation on the timers' thread, not on a worker. The operation must
+/// be short and must not block, such as resuming a task: all timers are delayed while it runs.
 csched_status csched_call_after(csched_scheduler *scheduler, const csched_operation *operation,
                                 uint64_t delay_ns, csched_timer *CSCHED_NULLABLE *CSCHED_NULLABLE timer)
     CSCHED_MUST_USE;
@@ -46,17 +46,17 @@ csched_status csched_call_after(csched_scheduler *scheduler, const csched_operat
 /// nanoseconds, counted from the first time, without drift. One run ends before the next is submitted; times
 /// that pass meanwhile are skipped. Writes of a run are visible to the next run.
 ///
-/// The operation is called with CSCHED_RUN for each of its times, and finally once with CSCHED_CANCEL,
-/// because of a cancel or a shutdown: after its last run has returned, on the thread of that run, of the
-/// cancel, or of the timers. It counts in its counter until then. Statuses as for csched_submit_after.
+/// The operation is called with CSCHED_RUN each time it is due, and finally once with CSCHED_CANCEL, because
+/// of a cancel or a shutdown: after its last run has returned, on the thread of that run, of the cancel, or
+/// of the timers. The operation counts in its counter until then. Statuses as for csched_submit_after.
 csched_status csched_submit_every(csched_scheduler *scheduler, const csched_operation *operation,
                                   uint64_t delay_ns, uint64_t interval_ns,
                                   csched_timer *CSCHED_NULLABLE *CSCHED_NULLABLE timer) CSCHED_MUST_USE;
 
-/// Cancels. True: the cancel was in time, and no run begins any more. This call has called the operation with
-/// CSCHED_CANCEL; a repeating operation that is running now is called so at the end of its run. False: it was
-/// already submitted or cancelled. Lock-free, O(1).
-/// Acquire: the writes of the runs are visible to the operation that this call cancels.
+/// Cancels. True: the cancel was in time, and no further run begins. This call has called the operation with
+/// CSCHED_CANCEL; if a repeating operation is running now, that call is made at the end of the run. False:
+/// the operation was already submitted or cancelled. Lock-free, O(1). Acquire: the writes of the runs are
+/// visible to the operation that this call cancels.
 bool csched_timer_cancel(csched_timer *timer);
 
 /// Releases the caller's reference; cancels nothing.

@@ -49,7 +49,7 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     ///   - limit: how many executions may run at once, 1 to 4095; 1 in a group, and if the policy keeps only the newest trigger.
     ///   - group: limits how many of its actions run at once.
     ///   - executor: where work that is not isolated begins.
-    ///   - describe: makes the text of a failure for a view to show.
+    ///   - describe: returns the text that a view shows for a failure.
     ///   - work: called once for each execution, on the executor or in its isolation, with the value that passed the test. An
     ///     error that it throws fails the execution; `CancellationError` cancels it. Its task inherits nothing.
     /// - Precondition: limits and policy are compatible: otherwise the process stops with a message.
@@ -82,8 +82,8 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     /// Earlier notices are delivered first, unless another thread is delivering them: a trigger does not wait for other threads.
     ///
     /// - Parameter work: if triggered from within a notification of this action, it runs after that notification, in the same
-    ///   loop; if triggered from within its own work, it may do so, too. Work that waits for a slot runs on the thread that
-    ///   delivers the notices in place, usually the one that frees the slot.
+    ///   loop. A trigger from within the work itself may be deferred in the same way. Work that waits for a slot runs on the
+    ///   thread that delivers the inline notices, usually the one that frees the slot.
     @inlinable
     public convenience init<Value>(
         _ name: String = "", when precondition: Precondition<Value>, policy: ActionPolicy = .reject,
@@ -148,9 +148,9 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
     /// Runs the action if it may run. Never throws, and never waits.
     ///
     /// - Returns: the execution. A refused trigger has its outcome when the call returns. Awaiting ``Execution/outcome`` still
-    ///   waits until the event is delivered, which may be done by another thread, or only after the notification that makes this
-    ///   call.
-    /// - Complexity: O(1), plus the time of observers in place.
+    ///   waits until its event is delivered: perhaps by another thread, or only after the notification from which this call is
+    ///   made.
+    /// - Complexity: O(1), plus the time of inline observers.
     @inlinable @discardableResult public func trigger(_ input: Input) -> Execution<Output> {
         if let execution = direct(input) { return execution }
         return Execution(.trigger(fire(input)))
@@ -186,7 +186,7 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         return Subscription { task.cancel() }
     }
 
-    /// Cancels all waiting executions, and asks all running ones to end.
+    /// Cancels all waiting executions, and requests cancellation of all running ones.
     public func cancelAll() { core.cancelAll() }
 
     /// Sets how many executions may run at once. Raising the limit starts waiting executions; a lowered limit takes effect as
@@ -215,8 +215,8 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         core.observeEvents(on: delivery, body)
     }
 
-    /// Each event from now on. The stream ends when the action, its facades and bindings, and its executions that ran elsewhere or
-    /// waited are deallocated. All events are buffered until they are read.
+    /// Each event from now on. The stream ends when the action, its facades and bindings, and its executions are deallocated, not
+    /// counting executions that ended inline while there were no observers. All events are buffered until they are read.
     public var events: AsyncStream<ActionEvent<Output>> {
         AsyncStream { continuation in
             let subscription = core.observeEvents(on: .inline, onEnd: { continuation.finish() }) {
@@ -227,7 +227,7 @@ public final class Action<Input: Sendable, Output: Sendable>: Sendable {
         }
     }
 
-    /// The view's side.
+    /// The view's side of the action.
     public var facade: ActionFacade<Input> { ActionFacade(inlet: inlet) }
 }
 

@@ -2,9 +2,9 @@
 
 public import Runs
 
-/// The view's side of an action. Its observers are notified on the main actor unless they name a place; the owner's are notified
-/// in place. The facade provides no results, and changes neither policy nor limit. The only executions that it can cancel are
-/// those triggered through one of its bindings, on unbinding, if the options say so.
+/// The view's side of an action. Its observers are notified on the main actor unless a place is given; the owner's are notified
+/// inline by default. The facade provides no results, and changes neither policy nor limit. The only executions that it can
+/// cancel are those triggered through one of its bindings, on unbinding, if the options say so.
 public struct ActionFacade<Input: Sendable>: Sendable {
     let inlet: Inlet<Input>
     private var core: ActionCore { inlet.core }

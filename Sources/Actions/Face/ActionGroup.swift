@@ -2,7 +2,7 @@
 
 import CompositeOperationsBasics
 
-/// A limit on how many of a set of actions run at once; each action runs once at a time.
+/// A limit on how many of a set of actions run at once; each action runs at most once at a time.
 ///
 /// The policy of its actions is ``ActionPolicy/reject``. The group lives as long as one of its
 /// actions.

@@ -91,7 +91,7 @@ public enum ActionEvent<Output: Sendable>: Sendable {
     case finished(ExecutionID)
     /// The work threw.
     case failed(ExecutionID, any Error)
-    /// Cancelled before the work began, or by the work.
+    /// The execution was cancelled: before the work began, or because the work threw `CancellationError`.
     case cancelled(ExecutionID)
     /// The trigger was not admitted, or lost its place in the line.
     case rejected(ExecutionID, DisabledReason)

@@ -9,9 +9,9 @@ internal import Runs
     associatedtype Input: Sendable
     /// Called by the control when it is activated.
     var onTrigger: (@MainActor (Input) -> Void)? { get set }
-    /// Called with whether the control can be activated now.
+    /// Called to show whether the control can be activated.
     func setEnabled(_ isEnabled: Bool)
-    /// Called with whether the action is running. The default does nothing.
+    /// Called to show whether the action is running. The default does nothing.
     func setExecuting(_ isExecuting: Bool)
     /// Shows a failure; called if ``BindingOptions/presentsFailures`` is set. The default does nothing.
     func present(_ failure: ActionFailure)
@@ -34,7 +34,7 @@ public struct BindingOptions: Sendable {
     /// `onTrigger` to the control.
     public var enabledAfterUnbind: Bool?
 
-    /// Creates the defaults.
+    /// Creates the default options.
     public init() {}
 }
 
@@ -46,8 +46,8 @@ public struct BindingOptions: Sendable {
     private struct WeakBinding {
         weak var binding: ActionBinding?
         /// Identifies the binding, even while it is waiting to be deinitialized on the main actor. A number, not a reference
-        /// or an `ObjectIdentifier`: Swift 6.3.1 lays out an optional struct of a weak reference and one of those wrongly,
-        /// so that reading it is a segmentation fault.
+        /// or an `ObjectIdentifier`: Swift 6.3.1 lays out an optional struct of a weak reference and either of these
+        /// incorrectly, so that reading it crashes.
         let number: Int
     }
 
@@ -116,8 +116,8 @@ public struct BindingOptions: Sendable {
     /// Ends the binding: the control no longer triggers the action or receives notifications. Further calls have no effect.
     public func unbind() { end(leavingControl: false) }
 
-    /// - Parameter leavesControl: the control is being deallocated, or has been given another closure, and is left
-    ///   unchanged.
+    /// - Parameter leavesControl: whether the control is left unchanged, because it is being deallocated or has been given
+    ///   another closure.
     fileprivate func end(leavingControl leavesControl: Bool) {
         guard let release else { return }
         self.release = nil

@@ -1,4 +1,4 @@
-// Execution.swift - a handle of one trigger, for the caller and for the work.
+// Execution.swift - a handle to one trigger, for the caller and for the work.
 
 public import Runs
 import Synchronization
@@ -19,7 +19,7 @@ public struct Execution<Output: Sendable>: Sendable {
 
     @inlinable init(_ form: Form) { self.form = form }
 
-    /// The action that refused this, or may have.
+    /// The action that refused the trigger, or may have; nil if that is ruled out.
     private var action: ActionID? {
         switch form {
         case .trigger(let trigger): trigger.core.id
@@ -49,7 +49,7 @@ public struct Execution<Output: Sendable>: Sendable {
 
     @usableFromInline static func end(of trigger: Trigger) -> Outcome<Output>? { trigger.end?.typed() }
 
-    /// How the execution ends; returns after observers in place have been notified. Cancelling the waiting task has no effect: see
+    /// How the execution ends; returns after inline observers have been notified. Cancelling the waiting task has no effect: see
     /// ``cancel()``.
     public var outcome: Outcome<Output> {
         get async {
@@ -74,8 +74,8 @@ public struct Execution<Output: Sendable>: Sendable {
         }
     }
 
-    /// Cancels the execution. If it waits, it is removed from the line, and its work never runs. If it runs, it is asked to end;
-    /// its slot is free once it has actually ended.
+    /// Cancels the execution. If it waits, it is removed from the line, and its work never runs. If it runs, its cancellation is
+    /// requested; its slot is freed only when it has actually ended.
     ///
     /// - Returns: false if the execution has already ended.
     @discardableResult

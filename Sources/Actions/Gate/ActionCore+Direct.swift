@@ -1,8 +1,8 @@
 // ActionCore+Direct.swift - inline work without observers: no trigger object, no notices.
 //
 // Invariants:
-//   I1  a direct execution holds the mailbox in place, which was empty. So the work runs after all earlier notices, and whatever
-//       is triggered in the meantime, by any thread, begins after it (ActionCore+Triggers, I4).
+//   I1  a direct execution holds the inline mailbox, which was empty. So the work runs after all earlier notices, and whatever is
+//       triggered in the meantime, by any thread, begins after it (ActionCore+Triggers, I4).
 //   I2  the absence of observers is checked in the critical section that admits the execution, or, if its precondition refuses it,
 //       after the precondition was read. An observer that registers later is notified of the end, in the section that releases the
 //       slot.

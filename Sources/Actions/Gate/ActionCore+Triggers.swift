@@ -4,9 +4,9 @@
 //   I1  each trigger is one of: refused, waiting, running; it is settled once, after its last notice.
 //   I2  the sizes of `line` and `running` equal the counts of waiting and running in the word, except that a direct execution
 //       counts as running. A trigger that has a slot and waits for its precondition to be read again is in `running`.
-//   I3  the work of a trigger is called at most once, and, with the exception in I5, after its `started` was delivered in place.
-//   I4  a waiting trigger that gets a slot begins as an item of the mailbox in place, appended together with the slot. So waiting
-//       triggers begin in order, and later notices do not delay them.
+//   I3  the work of a trigger is called at most once, and, with the exception in I5, after its `started` was delivered inline.
+//   I4  a waiting trigger that gets a slot begins as an item of the inline mailbox, appended in the critical section that passes
+//       the slot. So waiting triggers begin in order, and later notices do not delay them.
 //   I5  inline work that is admitted at once is called in its trigger: after earlier notices, if the trigger can deliver them,
 //       and immediately, if another thread is delivering, or is about to. A trigger neither waits for other threads nor leaves its
 //       work to them.
@@ -67,7 +67,7 @@ extension ActionCore {
         append(.started(trigger.id))
     }
 
-    /// Ends a trigger whose work has ended.
+    /// Ends a trigger whose work has ended, or whose precondition no longer held at its turn.
     func end(_ trigger: Trigger, _ outcome: Outcome<any Sendable>) {
         gate.transition(of: self) {
             end(&$0)
@@ -174,7 +174,7 @@ extension ActionCore {
         UnseenFailure(error) { [name] in "execution \(id) of \(name.id)" }
     }
 
-    /// Appends the notices of an end. Under the gate's lock.
+    /// Appends the notices of an execution's end. Under the gate's lock.
     func appendEnd(_ id: ExecutionID, _ outcome: Outcome<any Sendable>) {
         if isUnwatched { return }
         switch outcome {

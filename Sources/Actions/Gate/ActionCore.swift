@@ -18,8 +18,8 @@ import Synchronization
     /// The action's index in the group's word; nil if the action is in no group.
     private(set) var index: Int?
 
-    /// The mailbox for delivery in place. Also starts the work, which therefore begins after earlier notices, and never
-    /// inside a notification.
+    /// The inline mailbox. Also starts the work, which therefore begins after earlier notices, and never inside a
+    /// notification.
     let inline: Mailbox
     /// The mailboxes for other places. Retained by their observers and while they deliver, so that a place is released with
     /// its last observer.
@@ -124,7 +124,7 @@ import Synchronization
 
     /// Under no lock.
     func deliver() {
-        // The mailbox for delivery in place always exists, and is usually the only one.
+        // The inline mailbox always exists, and is usually the only one.
         inline.deliver()
         let others = gate.withLock { _ in self.others.map(\.mailbox) }
         for other in others { other?.deliver() }
@@ -154,7 +154,7 @@ import Synchronization
         return end(ofOnly: &bits)
     }
 
-    /// The same, for an action in no group.
+    /// As ``end(_:)``, for an action in no group.
     @inline(__always)
     func end(ofOnly bits: inout UInt64) -> Bool {
         var word = GateWord(bits: bits)
@@ -204,7 +204,7 @@ import Synchronization
 
     /// Adds an observer to one of the lists.
     ///
-    /// - Parameter first: returns the value delivered to the observer at once. Called under the gate's lock.
+    /// - Parameter first: returns the value to deliver to the observer first, if any. Called under the gate's lock.
     private func observe<Value: Sendable>(
         _ list: ReferenceWritableKeyPath<ActionCore, Registrations<Observer<Value>>>, on delivery: Delivery,
         onEnd: @escaping @Sendable () -> Void = {}, first: (UInt64) -> Value? = { _ in nil },

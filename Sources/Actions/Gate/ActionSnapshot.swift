@@ -1,4 +1,4 @@
-// ActionSnapshot.swift - the visible state of an action, and the word in which its gate keeps it.
+// ActionSnapshot.swift - the visible state of an action, and the word in which its gate stores it.
 
 /// One atomic read of an action's gate: its members never come from two different moments.
 public struct ActionSnapshot: Hashable, Sendable {
@@ -6,7 +6,7 @@ public struct ActionSnapshot: Hashable, Sendable {
     public var isEnabled: Bool
     /// Whether any execution is running.
     public var isExecuting: Bool
-    /// How many executions are running: of the action, or, in a group, of all its actions.
+    /// How many executions are running: of the action, or, in a group, of all actions of the group.
     public var running: Int
     /// How many triggers wait for a slot.
     public var waiting: Int
@@ -127,7 +127,7 @@ package struct GateWord: Equatable, Sendable {
         return admission
     }
 
-    /// Notes that an execution has ended, or could not begin.
+    /// Records that an execution has ended, or could not begin.
     ///
     /// - Returns: whether its slot passes to the first waiting trigger.
     package mutating func end() -> Bool {
@@ -140,7 +140,7 @@ package struct GateWord: Equatable, Sendable {
         return false
     }
 
-    /// Notes that a waiting execution has left the line.
+    /// Records that a waiting execution has left the line.
     package mutating func leaveLine() {
         waiting -= 1
         step()

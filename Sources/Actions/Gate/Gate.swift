@@ -1,4 +1,4 @@
-// Gate.swift - the word that decides, and the lock for everything that changes with it.
+// Gate.swift - the word that decides whether a trigger is admitted, and the lock for everything that changes with it.
 //
 // Invariants:
 //   I1  the word changes only under the lock, by a function of ActionSnapshot.swift, and is published in the same critical
@@ -13,7 +13,7 @@
 @_spi(Faces) internal import Runs
 import Synchronization
 
-/// Decides for one action, or for all actions of a group.
+/// Admits or refuses triggers: of one action, or of all actions of a group.
 final class Gate: Sendable {
     private struct WeakMember: Sendable { weak let core: ActionCore? }
 

@@ -129,8 +129,8 @@ import CompositeOperationsBasics
         /// Called by a task that begins on the executor.
         case task(
             @Sendable (Input, Value, ExecutionContext<Output>) async throws -> Output, on: any TaskExecutor)
-        /// Called by the firing thread; or, if the trigger has waited for its slot, by the thread that delivers the
-        /// notifications in place.
+        /// Called by the firing thread; or, if the trigger has waited for its slot, by the thread that delivers the inline
+        /// notifications.
         case inline(@Sendable (Input, Value) throws -> Output)
     }
 
@@ -187,8 +187,8 @@ final class TypedTrigger<Input: Sendable, Value: Sendable, Output: Sendable>: Tr
             // inherited.
             begin(
                 Task.detached(executorPreference: executor) {
-                    // If cancellation was requested before the work begins, the work must see it from its first statement
-                    // on: `begin` may be called later.
+                    // If cancellation was requested before the work begins, the work must see it from its first statement on;
+                    // `begin`, which would cancel the task, may not have been called yet.
                     if self.isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
                     let result: Result<Output, any Error>
                     do {

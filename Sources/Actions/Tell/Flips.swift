@@ -6,7 +6,7 @@ import Synchronization
 
 /// Counts the changes of an action's precondition.
 final class Flips: Sendable {
-    /// This many in one drain are no accident.
+    /// So many changes in one drain, without an execution, indicate a loop.
     static let many = 1_000
 
     private let id: ActionID

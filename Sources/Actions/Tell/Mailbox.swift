@@ -65,7 +65,7 @@ final class Mailbox: Sendable {
 
     let delivery: Delivery
     private let line = Guarded(Line())
-    /// The changes of the action's precondition.
+    /// Counts the changes of the action's precondition; nil if the mailbox is not an action's.
     private let flips: Flips?
     private let instance = Instance(.mailboxes)
 
@@ -80,8 +80,8 @@ final class Mailbox: Sendable {
     /// Appends without delivering. May be called under a lock.
     func append(_ body: @escaping @Sendable () -> Void) { append(Notification(body: body)) }
 
-    /// Delivers the items: at once if the caller is at the right place and no thread is about to deliver, else soon. Call
-    /// under no lock.
+    /// Delivers the items: at once if the caller is at the right place and no thread is about to deliver, otherwise soon.
+    /// Call under no lock.
     func deliver() {
         guard line.withLock({ $0.claim() }) else { return }
         let flipsBefore = flips?.count ?? 0
@@ -95,7 +95,7 @@ final class Mailbox: Sendable {
     /// Makes the calling thread the delivering one unless there is one. May be called under a lock.
     func claim() -> Deliverer { line.withLock { $0.claimHere() } }
 
-    /// Delivers the items that arrived in the meantime, and gives up the mailbox.
+    /// Delivers the items that arrived in the meantime, and releases the mailbox.
     func giveBack() { if !line.withLock({ $0.items.isOver() }) { drain(flips?.count ?? 0) } }
 
     /// Delivers the first `count` items. Called by the thread that has claimed the mailbox.
@@ -106,8 +106,8 @@ final class Mailbox: Sendable {
     /// - Parameter most: the number of items after which this returns, still holding the mailbox.
     /// - Returns: whether the caller still holds the mailbox.
     @discardableResult private func drain(_ flipsBefore: Int, most: Int = .max) -> Bool {
-        // Woken once this thread has released the mailbox, or continues with the next item. So a woken caller without
-        // competition finds no delivering thread.
+        // Woken once this thread has released the mailbox, or continues with the next item. So a woken caller that no other
+        // thread competes with finds no delivering thread.
         var woken: WaitList.Woken?
         var left = most
         var holds = true
@@ -120,7 +120,7 @@ final class Mailbox: Sendable {
             woken?.wake()
             woken = item.deliver()
             guard let flips, flips.areMany(since: flipsBefore) else { continue }
-            // The changes cause each other, perhaps for ever: yield the thread after each round.
+            // The changes cause each other, perhaps forever: yield the thread after each round.
             flips.report()
             goOnLater(flipsBefore)
             holds = false

@@ -1,7 +1,7 @@
 // LiveValue.swift - a current value, and the observers of its changes.
 //
 // Invariants:
-//   I1  a change and the notifications of it are appended in one step under the lock, so each observer is notified of all
+//   I1  a change is made, and its notifications are appended, in one critical section, so each observer is notified of all
 //       changes after its initial value, in order.
 //   I2  dependents are notified of each change by the thread that made it, before `set` returns, under no lock. Each reads the
 //       value again, so the order of two notifications does not matter.
@@ -17,8 +17,8 @@ protocol Dependent: AnyObject, Sendable {
 
 /// A current value and its changes.
 ///
-/// Usable from any thread. `set`, `swap` and `modify` are atomic, and each is one notification, in the order of the changes.
-/// Only the closure of ``modify(_:)`` runs under a lock; no other code of yours does.
+/// Usable from any thread. `set`, `swap` and `modify` are atomic, and each causes one notification, in the order of the changes.
+/// Of your code, only the closure of ``modify(_:)`` runs under a lock.
 public final class LiveValue<Value: Sendable>: Sendable {
     private let source: any Source<Value>
     private let instance = Instance(.values)
@@ -66,7 +66,7 @@ public final class LiveValue<Value: Sendable>: Sendable {
     /// Calls `body` with the current value, and after each change with the new value.
     ///
     /// - Parameters:
-    ///   - delivery: where `body` is called. In place, one thread at a time calls it, so it may be called after `set` has
+    ///   - delivery: where `body` is called. If inline, one thread at a time calls it, so it may be called after `set` has
     ///     returned if another thread is delivering.
     ///   - body: may read and change this value: it is then notified of that change next.
     /// - Returns: a subscription that ends the calls when it is cancelled or released.
@@ -140,8 +140,8 @@ private final class Derived<Base: Sendable, Value: Sendable>: Source {
 }
 
 private final class Cell<Value: Sendable>: Source, @unchecked Sendable {
-    // Unchecked, and so is their exclusivity: the variables are accessed only under `lock`. Not one `Guarded` value, which would
-    // be of another generic type, whose metadata would be looked up at each use.
+    // Sendability and exclusivity are unchecked: the variables are accessed only under `lock`. They are not one `Guarded` value,
+    // since that would be another generic type, whose metadata would be looked up at each use.
     private struct WeakDependent: Sendable { weak let dependent: (any Dependent)? }
 
     private let lock = WordLock()
@@ -191,7 +191,7 @@ private final class Cell<Value: Sendable>: Source, @unchecked Sendable {
         defer { withExtendedLifetime(discarded) {} }  // under no lock
         let (answer, before, observers, dependents) = try locked {
             () throws -> (R, Value, Registrations<Observer<Value>>, [WeakDependent]) in
-            let before = current  // released later: a value may be an object with a user's `deinit`
+            let before = current  // released after unlocking: a value may be an object with a user's `deinit`
             let answer: R
             changing.store(ThreadValue.thread, ordering: .relaxed)
             defer { changing.store(0, ordering: .relaxed) }

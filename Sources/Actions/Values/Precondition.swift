@@ -4,10 +4,10 @@
 public struct Precondition<Value: Sendable>: Sendable {
     /// The value if it passes the test now, else nil.
     @usableFromInline let read: @Sendable () -> Value?
-    /// Has a dependent notified of all changes that may matter.
+    /// Registers a dependent, which is notified of every change that may affect the condition.
     let follow: @Sendable (any Dependent) -> Void
 
-    /// The values of `source` that pass a test.
+    /// Holds while the value of `source` passes a test.
     ///
     /// - Parameter isSatisfied: runs on any thread, under no lock, whenever the value changes and for each trigger.
     public init(_ source: LiveValue<Value>, where isSatisfied: @escaping @Sendable (Value) -> Bool) {
@@ -18,16 +18,16 @@ public struct Precondition<Value: Sendable>: Sendable {
         follow = { source.add($0) }
     }
 
-    /// The results of `resolve` for the values of `source`; the condition does not hold while the result is nil.
+    /// Holds while `resolve` returns a value for that of `source`; the work gets the result.
     public init<Raw>(_ source: LiveValue<Raw>, resolve: @escaping @Sendable (Raw) -> Value?) {
         read = { resolve(source.value) }
         follow = { source.add($0) }
     }
 
-    /// The values of `source` that are not nil.
+    /// Holds while the value of `source` is not nil.
     public init(unwrapping source: LiveValue<Value?>) { self.init(source, resolve: { $0 }) }
 
-    /// The values of `source`, unless its last proposal was refused.
+    /// Holds unless the last proposal to `source` was refused.
     public init(_ source: ValidatedValue<Value>) {
         read = { source.verdict.value.isValid ? source.value.value : nil }
         follow = { dependent in
@@ -43,7 +43,7 @@ public struct Precondition<Value: Sendable>: Sendable {
         self.follow = follow
     }
 
-    /// Both conditions; each source is read once.
+    /// Holds while both conditions do. Each source is read once.
     public func and<Other: Sendable>(_ other: Precondition<Other>) -> Precondition<(Value, Other)> {
         Precondition<(Value, Other)>(
             read: {
@@ -76,7 +76,7 @@ extension Precondition where Value == Void {
     /// Always holds.
     public static var always: Precondition { Precondition(read: { () }, follow: { _ in }) }
 
-    /// Holds while all members do, and if there are none.
+    /// Holds while all members do; also holds if there are none.
     public static func all(_ members: [Precondition]) -> Precondition {
         Precondition(
             read: { members.allSatisfy { $0.read() != nil } ? () : nil },

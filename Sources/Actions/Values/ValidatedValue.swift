@@ -57,7 +57,7 @@ public final class ValidatedValue<Value: Sendable>: Sendable {
     }
 
     /// Proposes a value. When this returns, the result is in ``value`` and ``verdict``, unless another thread proposes at the same
-    /// time: then the last proposal counts.
+    /// time: then the last proposal wins.
     public func propose(_ value: Value) {
         let before = last.withLock { last in
             let before = last.proposal
@@ -67,8 +67,8 @@ public final class ValidatedValue<Value: Sendable>: Sendable {
         withExtendedLifetime(before) { judge() }
     }
 
-    /// Validates the last proposal again, as a new one, after the dependency has changed: a running validation may have read its
-    /// former value.
+    /// Validates the last proposal again, as a new one, after the dependency has changed: a running validation may have read the
+    /// dependency's former value.
     private func judgeAgain() {
         last.withLock { $0.number += 1 }
         judge()

@@ -19,8 +19,8 @@ public import Scheduling
 /// ```
 ///
 /// A request that does not begin at once waits in its tenant's line, first in, first out. Whenever a body ends, the next turn goes
-/// to the tenant that has had the least for its weight (start-time fair queueing: Goyal, Vin and Cheng, 1996). A tenant that is
-/// alone has the whole gate. A tenant that was idle waits for at most one turn of each waiting tenant.
+/// to the tenant that has received the least in proportion to its weight (start-time fair queueing: Goyal, Vin and Cheng, 1996). A
+/// tenant that is alone gets all slots. A tenant that was idle waits for at most one turn of each waiting tenant.
 ///
 /// All members may be used from any thread.
 public final class AdmissionGate: Sendable {
@@ -40,7 +40,7 @@ public final class AdmissionGate: Sendable {
     /// Creates an open gate without tenants.
     ///
     /// - Parameters:
-    ///   - scheduler: runs the bodies. Give it no capacity: the gate is the limit.
+    ///   - scheduler: runs the bodies. It should have no capacity: the gate is the limit.
     ///   - width: how many bodies may run at a time; nil: as many as the scheduler has workers. An asynchronous body counts until
     ///     it has returned, even while it is suspended.
     ///   - charging: how the shares are measured.
@@ -76,7 +76,7 @@ public final class AdmissionGate: Sendable {
         return Tenant(self, name, number)
     }
 
-    /// How many bodies may run at a time. More begin at once when the width grows; none is interrupted when it shrinks.
+    /// How many bodies may run at a time. When the width grows, more bodies begin at once; when it shrinks, none is interrupted.
     public var width: Int {
         get { state.withLock { $0.width } }
         set {
@@ -89,7 +89,7 @@ public final class AdmissionGate: Sendable {
     public var running: Int { state.withLock { $0.running } }
     /// How many requests wait, of all tenants.
     public var waiting: Int { state.withLock { $0.waiting } }
-    /// The counts of each tenant's requests and their ends, as of one moment. O(tenants), under the lock of the gate.
+    /// The counts of each tenant's requests and of their outcomes, as of one moment. O(tenants), under the lock of the gate.
     public var figures: [TenantFigures] { state.withLock { $0.figures } }
 
     /// Refuses all requests made from now on.
@@ -120,7 +120,7 @@ public final class AdmissionGate: Sendable {
         return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
     }
 
-    /// A deadline on that clock. Time during which the machine is suspended does not count.
+    /// Converts a deadline to that clock. Time during which the machine is suspended does not count.
     static func monotonic_ns(_ deadline: ContinuousClock.Instant?) -> UInt64? {
         guard let deadline else { return nil }
         let left = min(ContinuousClock.now.duration(to: deadline), .longest)
@@ -136,26 +136,26 @@ public final class AdmissionGate: Sendable {
         return verdict
     }
 
-    /// Acts on a verdict, outside of the section that returned it.
+    /// Acts on a verdict, outside of the critical section that returned it.
     func settle(_ verdict: GateState.Verdict, of request: Request) {
         guard case .waits(let dropped) = verdict else { return }
         if let dropped { dropped.refuse(Refusal(.dropped, tenant: dropped.name)) }
         setTimer(request)
     }
 
-    /// A body has ended.
+    /// Called when a body has ended.
     func end(_ request: Request) {
         pump { state, now_ns in state.end(request, now_ns: now_ns) }
     }
 
-    /// A request that was chosen to begin does not.
+    /// Called when a request that was chosen to begin does not begin.
     ///
     /// - Parameter reason: nil: its task is cancelled.
     func undo(_ request: Request, _ reason: Refusal.Reason?) {
         pump { state, _ in state.undo(request, reason) }
     }
 
-    /// A request that was chosen to begin will not, because its scheduler is shut down.
+    /// Called when a request that was chosen to begin cannot, because its scheduler is shut down.
     func giveUp(_ request: Request) {
         undo(request, .closed)
         request.refuse(Refusal(.closed, tenant: request.name))

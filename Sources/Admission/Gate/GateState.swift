@@ -1,9 +1,9 @@
-// GateState.swift - which requests begin, wait or are refused: a value whose every step is passed the time. The gate keeps it
-// under a lock; simulations use it without one.
+// GateState.swift - decides which requests begin, wait or are refused: a value, each of whose steps receives the time as an
+// argument. The gate keeps it under a lock; simulations use it without one.
 //
 // Invariants:
 //   I1  while any request waits, each slot is held, or a thread is about to call `next`: a thread that frees or adds a slot
-//       calls it until nothing is left to do. Hence a request that finds a slot free while others wait joins the line.
+//       calls `next` until nothing is left to do. Hence a request that finds a slot free while others wait joins the line.
 //   I2  a tenant is in the order of turns exactly while one of its requests waits.
 //   I3  each request counted as asked is counted once more, as started, refused or cancelled, unless it still waits.
 
@@ -15,7 +15,7 @@ struct GateState {
         var figures: TenantFigures
         var limit: Int?
         var whenFull: Tenant.WhenFull
-        /// In the order of arrival; includes requests that no longer wait.
+        /// The requests in order of arrival, including some that no longer wait.
         var line = FIFO<Request>()
         /// The time between two starts while the tenant waits.
         var interval = Moments()
@@ -33,7 +33,7 @@ struct GateState {
         case begins
         /// The request has to be retried, by a caller that can wait.
         case wouldWait
-        /// In the line; the oldest request of the line may have been dropped for it.
+        /// The request is in the line; the oldest request of the line may have been dropped for it.
         case waits(dropped: Request?)
         case refused(Refusal)
     }
@@ -44,7 +44,7 @@ struct GateState {
         case refused(Request, Refusal.Reason)
     }
 
-    /// How many requests may have begun and not ended.
+    /// How many requests may run at a time.
     var width: Int
     private(set) var running = 0
     private(set) var waiting = 0
@@ -166,7 +166,8 @@ struct GateState {
         }
     }
 
-    /// The time between two starts of a waiting tenant, by its share among the active tenants, all of which may wait soon.
+    /// The time between two starts of a waiting tenant, estimated from its share among the active tenants, all of which may wait
+    /// soon.
     private func interval(_ number: Int) -> Moments? {
         guard let turn = service.mean else { return nil }
         let turns = Double(activeWeight) / Double(shares[number].figures.weight)
@@ -189,7 +190,7 @@ struct GateState {
         let deviation = max(shares[number].interval.deviation, byShare.deviation)
         let ahead = Double(waiting + 1)
         let overdue = max(0, Double(now_ns - min(now_ns, shares[number].since_ns)) - mean)
-        // Errors of single intervals cancel out; the error of their mean, which is over some 15 of them, does not.
+        // Errors of single intervals cancel out; the error of their mean, taken over about 15 of them, does not.
         return ahead * mean + Self.errors((ahead + ahead * ahead / 15).squareRoot()) * deviation + overdue
     }
 
@@ -199,7 +200,7 @@ struct GateState {
 
     // MARK: Turns
 
-    /// The steps that follow the section, in this order.
+    /// Actions to take after the critical section, in this order.
     struct Step {
         var next: Next?
         /// Whether further steps may follow.
@@ -252,7 +253,7 @@ struct GateState {
         }
     }
 
-    /// A request that has begun has ended.
+    /// Called when a request that has begun ends.
     mutating func end(_ request: Request, now_ns: UInt64) {
         let number = request.number
         let took_ns = now_ns - min(now_ns, request.began_ns)
@@ -267,7 +268,7 @@ struct GateState {
         }
     }
 
-    /// A request was chosen to begin, but its scheduler refused it, or its task was cancelled.
+    /// Undoes the start of a request that was chosen to begin: its scheduler refused it, or its task was cancelled.
     ///
     /// - Parameter reason: nil: its task was cancelled.
     mutating func undo(_ request: Request, _ reason: Refusal.Reason?) {
@@ -302,10 +303,10 @@ struct GateState {
         return true
     }
 
-    /// From now on every request is refused.
+    /// Refuses every request from now on.
     mutating func close() { isClosed = true }
 
-    /// Takes out any waiting request, as refused.
+    /// Takes out one of the waiting requests, and counts it as refused.
     mutating func takeAny() -> Request? {
         guard let number = order.next, let request = takeFirst(of: number) else { return nil }
         refuse(request, .closed)

@@ -1,4 +1,4 @@
-// Request.swift - one request of a tenant, from when it is made to its end.
+// Request.swift - one request of a tenant, from its creation to its end.
 //
 // Invariants:
 //   I1  `state` changes only under the gate's lock. Only the thread that takes the request out of `waiting` delivers the
@@ -45,7 +45,7 @@ final class Request: @unchecked Sendable {
     private var means: Means?
     /// Why the requesting task resumes without a turn.
     private(set) var refusal: Refusal?
-    /// Whether the body that a task asked to run was called.
+    /// Whether the body of a task's request was called.
     var isCalled = false
 
     /// - Parameter deadline_ns: nil: no deadline.
@@ -78,7 +78,7 @@ final class Request: @unchecked Sendable {
             means = nil
             waiter.wake()
         case .call:
-            // Explicit priority: the default is that of the body that has just ended.
+            // Explicit priority: by default, it would be that of the body that has just ended.
             do { try gate.scheduler.submit(job: self, priority: priority, callRequest) } catch {
                 return false
             }
@@ -87,11 +87,11 @@ final class Request: @unchecked Sendable {
         return true
     }
 
-    /// On a worker.
+    /// Called on a worker.
     fileprivate func call(isGivenUp: Bool) {
         guard !isGivenUp else { return gate.giveUp(self) }  // I3
         if case .call(let body, _) = means {
-            means = nil  // the body's captures are released before the gate may be idle
+            means = nil  // the body's captures are released before the gate can become idle
             body()
         }
         gate.end(self)

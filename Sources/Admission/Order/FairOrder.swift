@@ -4,8 +4,8 @@
 // its cost over the flow's weight, and the virtual time to the tag's former value.
 //
 // Invariants:
-//   I1  the tag of a flow that begins to wait is not before the virtual time: an idle flow saves up no turns, and a brief pause
-//       does not erase what the flow took beyond its share.
+//   I1  the tag of a flow that begins to wait is not less than the virtual time: an idle flow saves up no turns, and a brief
+//       pause does not erase what the flow took beyond its share.
 //   I2  of flows with the same tag, the one that has waited longer is next. Hence a flow that begins to wait comes after at
 //       most one turn of each flow that already waits, whatever their weights are.
 //   I3  while two flows wait, the costs of the turns that they get, each divided by the flow's weight, differ by no more than
@@ -92,7 +92,7 @@ struct FairOrder: Sendable {
     /// Like `next`, but found by a search; for tests.
     var leastBySearch: Int? { heap.min(by: comesBefore) }
 
-    /// The flow's surplus beyond its share, over its weight: 0, or how far its tag is ahead of the virtual time.
+    /// The flow's surplus beyond its share, divided by its weight: 0, or how far its tag is ahead of the virtual time.
     func lead(of number: Int) -> Double {
         let tag = flows[number].tag
         return tag > virtualTime ? Double(tag - virtualTime) / Double(Self.unit) : 0
@@ -108,7 +108,7 @@ struct FairOrder: Sendable {
         move(number)
     }
 
-    /// A turn that the flow has taken cost more, or less, than estimated.
+    /// Corrects the cost of a turn that the flow has taken: the turn cost more, or less, than estimated.
     mutating func correct(_ number: Int, by cost: Int) {
         let shift = UInt64(cost.magnitude) * Self.unit / flows[number].weight
         let tag = flows[number].tag

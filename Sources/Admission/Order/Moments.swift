@@ -8,10 +8,10 @@ struct Moments: Sendable {
     private(set) var mean: Double?
     private(set) var deviation: Double = 0
 
-    /// Of no measurements.
+    /// Begins without measurements.
     init() {}
 
-    /// The estimate before anything is measured.
+    /// Begins with an estimate, before anything is measured.
     init(mean: Double, deviation: Double) {
         self.mean = mean
         self.deviation = deviation

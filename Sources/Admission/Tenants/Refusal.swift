@@ -18,7 +18,7 @@ public struct Refusal: Error, Hashable, Sendable {
 
     /// Why.
     public let reason: Reason
-    /// The name of the tenant that asked.
+    /// The name of the tenant that made the request.
     public let tenant: String
     /// The estimated wait; nil unless the reason is ``Reason/late``. A server can report it in `Retry-After`.
     public let expectedWait: Duration?

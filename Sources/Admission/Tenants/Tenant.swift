@@ -1,4 +1,4 @@
-// Tenant.swift - the party on whose behalf bodies run: asks the gate, waits, runs.
+// Tenant.swift - a party on whose behalf bodies run: makes requests to the gate, waits, runs.
 
 internal import CompositeOperationsBasics
 internal import Scheduling
@@ -12,15 +12,15 @@ internal import Scheduling
 ///
 /// Its requests begin in the order in which they were made. All members may be used from any thread.
 public final class Tenant: Sendable {
-    /// The policy for a request beyond the limit of those that may wait.
+    /// The policy for a request that arrives when as many wait as the limit allows.
     public enum WhenFull: Hashable, Sendable, CaseIterable {
         /// The request is refused, as ``Refusal/Reason/full``.
         case refuse
         /// The oldest waiting request is refused, as ``Refusal/Reason/dropped``, and the new one waits. For requests that lose
         /// value with age.
         case dropOldest
-        /// The calling task is suspended until its turn, however many requests wait. This slows down its caller, and blocks no
-        /// thread. A submission without a waiting task is refused.
+        /// The calling task is suspended until its turn, however many requests wait. This slows the caller down without blocking
+        /// a thread. A submission without a waiting task is refused.
         case wait
     }
 
@@ -37,7 +37,7 @@ public final class Tenant: Sendable {
         self.number = number
     }
 
-    // Each of its requests refers to it, so none is left now.
+    // Each unfinished request retains its tenant, so none is left now.
     deinit { gate.section { $0.removeTenant(number) } }
 
     static func demandWeight(_ weight: Int) {
@@ -74,7 +74,7 @@ public final class Tenant: Sendable {
         }
     }
 
-    /// The counts of its requests and their ends.
+    /// The counts of its requests and of their outcomes.
     public var figures: TenantFigures { gate.section { $0[number].figures } }
 
     // MARK: Running
@@ -91,7 +91,7 @@ public final class Tenant: Sendable {
     /// - Throws: ``Refusal``; `CancellationError`; what `body` throws. In the first two cases `body` was not called, unless it
     ///   threw the error itself.
     /// - Precondition: the cost is between 1 and 1,048,576.
-    /// - Complexity: O(log n) in the waiting tenants, under a lock that no user code runs under.
+    /// - Complexity: O(log n) in the waiting tenants, under a lock; no user code runs under it.
     public nonisolated(nonsending) func run<Value>(
         startingBy deadline: ContinuousClock.Instant? = nil, cost: Int = 1,
         _ body: sending @escaping () throws -> sending Value

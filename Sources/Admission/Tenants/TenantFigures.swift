@@ -1,8 +1,9 @@
-// TenantFigures.swift - what became of a tenant's requests.
+// TenantFigures.swift - the outcomes of a tenant's requests.
 
-/// Counts and times of a tenant's requests since the tenant was made, as of one moment.
+/// Counts and times of a tenant's requests since the tenant was created, as of one moment.
 ///
-/// Nothing is lost: `asked == started + waiting + refused + cancelled`, and `started == ended + running`.
+/// Every request is accounted for: `asked == started + waiting + refused + cancelled`, and
+/// `started == ended + running`.
 public struct TenantFigures: Hashable, Sendable {
     /// The tenant's name.
     public internal(set) var name: String

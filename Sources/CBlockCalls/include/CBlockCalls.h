@@ -1,6 +1,6 @@
-// CBlockCalls.h - calls of Swift closures whose types are not known at the call: as the compiler itself calls
-// a closure whose result is of a generic type, in Swift's calling convention. The value is initialised in
-// place, and the input is read in place.
+// CBlockCalls.h - calls Swift closures whose types are not known at the call, as the compiler calls a closure
+// with a generic result: in Swift's calling convention, with the value initialised and the input read in
+// place.
 //
 // BlockCalls.swift checks once per process that the compiler does so.
 
@@ -25,7 +25,7 @@ typedef __attribute__((swiftcall)) void (*block_calls_index_code)(
     long index, BLOCK_CALLS_CONTEXT const void *_Nullable context,
     BLOCK_CALLS_ERROR void *_Nullable *_Nonnull error);
 
-/// Calls a `() throws -> Value`. Null: `value` is initialised; else the error, with a reference.
+/// Calls a `() throws -> Value`. Null: `value` is initialised; else the error, retained.
 static inline void *_Nullable block_calls_value(const void *_Nullable code, const void *_Nullable context,
                                                 void *value)
 {
@@ -68,7 +68,7 @@ enum { BLOCK_CALLS_STEP = 1, BLOCK_CALLS_INDEX = 2 };
 /// A function that calls the block of a child.
 typedef void *_Nullable (*block_calls_function)(void *children, void *child);
 
-/// Calls the block of a child. Null: the value is in the child's node; else the error, with a reference.
+/// Calls the block of a child. Null: the value is in the child's node; else the error, retained.
 void *_Nullable block_calls_child(void *children, void *child);
 
 /// The address of that function.

@@ -1,5 +1,5 @@
 // CBoundValues.h - where the Swift runtime keeps the bound task-local values: in the running task, or,
-// outside tasks, in a word of the thread. Both places are found by experiment, see BoundValues.swift.
+// outside tasks, in a word of the thread. Both places are found by experiment; see BoundValues.swift.
 
 #ifndef CBOUNDVALUES_H
 #define CBOUNDVALUES_H
@@ -37,7 +37,7 @@ bound_values_probe *bound_values_probe_task(void);
 bound_values_probe *bound_values_probe_thread(const void *inside, unsigned long *module);
 /// Records the words, with `bound` values bound.
 void bound_values_look(bound_values_probe *probe, int bound);
-/// Ends it.
+/// Ends the experiment.
 ///
 /// Returns the offset, in bytes, of the only word that behaved like the head of a list with these keys;
 /// or -1. Each value must equal its key.

@@ -67,7 +67,7 @@ void explorer_catch_faults(void)
     const struct sigaction tick = {.sa_handler = watch, .sa_flags = SA_ONSTACK | SA_NODEFER | SA_RESTART};
     const struct itimerval second = {.it_interval = {.tv_sec = 1}, .it_value = {.tv_sec = 1}};
     (void)sigaction(SIGVTALRM, &tick, NULL);
-    (void)setitimer(ITIMER_VIRTUAL, &second, NULL); // of the processor: a stopped process is not stuck
+    (void)setitimer(ITIMER_VIRTUAL, &second, NULL); // CPU time: a stopped process is not stuck
 }
 
 typedef explorer_result search(const explorer_program *program, const explorer_options *options);
@@ -119,7 +119,7 @@ typedef struct {
 static void start(const run_plan *plan, run_report *report, job *started)
 {
     int ends[2];
-    (void)fflush(NULL); // or both would print it
+    (void)fflush(NULL); // else parent and child would both print it
     if (pipe(ends) != 0 || (started->process = fork()) < 0) {
         perror("explore: cannot start a process");
         exit(EXIT_FAILURE);
@@ -127,7 +127,7 @@ static void start(const run_plan *plan, run_report *report, job *started)
     if (started->process == 0) {
         explorer_catch_faults();
         run_program(plan, report);
-        (void)fflush(NULL); // what the program printed
+        (void)fflush(NULL); // the program's output, which _exit would discard
         bool written = write(ends[1], report, sizeof *report) == (ssize_t)sizeof *report;
         _exit(written ? EXIT_SUCCESS : EXIT_FAILURE);
     }

@@ -28,7 +28,7 @@ extern "C" {
 
 #if defined(__has_attribute)
 #if __has_attribute(swift_attr)
-/// For Swift: it may be used on any thread.
+/// For Swift: values of the type may be used on any thread.
 #define EXPLORER_SENDABLE __attribute__((swift_attr("@Sendable")))
 #endif
 #endif
@@ -56,7 +56,7 @@ static inline explorer_order explorer_order_of(int memory_order)
     return orders[memory_order];
 }
 
-/// A variable of which every thread of the program has its own copy; initially zero.
+/// A variable with a separate copy for each thread of the program; initially zero.
 #define explorer_thread_local static __attribute__((section("explorer_tls")))
 
 /// The place of a step in the source, for the table of a schedule.
@@ -66,7 +66,7 @@ typedef struct {
     const char *what;
 } explorer_site;
 
-/// The site of these three values, always the same one; the strings must outlive it.
+/// Returns the site for these three values: the same one at every call. The strings must outlive it.
 const explorer_site *explorer_site_at(const char *file, int line, const char *what);
 
 // MARK: What a program does
@@ -89,14 +89,15 @@ typedef enum {
 /// Returns the previous value.
 uint64_t explorer_modify(const explorer_site *site, void *object, size_t size, explorer_change change,
                          uint64_t operand, explorer_order order);
-/// `expected` has the object's size. A weak one may fail spuriously.
+/// `expected` has the object's size. A weak compare-exchange may fail spuriously.
 bool explorer_cas(const explorer_site *site, void *object, size_t size, void *expected, uint64_t desired,
                   explorer_order success, explorer_order failure, bool weak);
 void explorer_fence(const explorer_site *site, explorer_order order);
 /// A seq_cst fence of every thread of the program, in one step. membarrier(2) executes one on each thread, at
 /// some moment of the call.
 void explorer_fence_all(const explorer_site *site);
-/// Initialises an object before it is shared. A read that this does not happen before is a data race.
+/// Initialises an object before it is shared. A read is a data race unless the initialisation happens before
+/// it.
 void explorer_init(void *object, size_t size, uint64_t value);
 
 /// Plain accesses, which must not race. They are not steps. Accesses in code that clang compiles with
@@ -105,7 +106,7 @@ void explorer_init(void *object, size_t size, uint64_t value);
 void explorer_plain_read(const explorer_site *site, const void *object);
 void explorer_plain_write(const explorer_site *site, void *object);
 /// Whether the compiler's reports about the calling thread are ignored: for looking into an object from
-/// outside, while no thread uses it. Initially they are not.
+/// outside, while no thread uses it. Initially they are not ignored.
 void explorer_ignore_plain(bool ignores);
 
 /// False: timed out. It may return spuriously, as futexes do.
@@ -154,8 +155,8 @@ bool explorer_is_waiting(int thread);
 /// How many threads were started in this execution.
 int explorer_threads(void);
 
-/// Calm: from now on the default schedule, without departures. For reaching the state that a program is
-/// about, and for what comes after it. Initially not calm.
+/// Calm: from now on the default schedule, without departures. For reaching the state that a program
+/// examines, and for the steps that follow. Initially not calm.
 void explorer_calm(bool calm);
 /// While time is stopped, a wait with a timeout ends only by a wake-up: for code that must not rely on
 /// polling.
@@ -251,14 +252,15 @@ explorer_options explorer_options_default(void);
 /// signal.
 uint64_t explorer_progress(void);
 explorer_result explorer_run(const explorer_program *program, const explorer_options *options);
-/// Runs the program, and again for each step of each thread, with that thread stopped forever before that
-/// step.
+/// Explores the program, and then again for each step of each thread, with that thread stopped forever before
+/// that step.
 explorer_result explorer_run_frozen(const explorer_program *program, const explorer_options *options);
 /// A failing schedule from which no single departure can be removed (1-minimal).
 explorer_schedule explorer_shrink(const explorer_program *program, const explorer_options *options,
                                   const explorer_result *failure);
 /// Shrinks the schedule of a failure that `explorer_run` has found, then searches for a failure with fewer
-/// departures, in no more executions than the first search took: an exhaustive search is depth first.
+/// departures, in no more executions than the first search took. (An exhaustive search is depth first, so a
+/// failure that it finds need not have the fewest departures.)
 void explorer_simplify(const explorer_program *program, const explorer_options *options,
                        explorer_result *failure);
 /// Runs a schedule and prints its steps, a column for each thread.

@@ -1,7 +1,7 @@
-// Deliveries.swift - observers of an end are notified one at a time and in order.
+// Deliveries.swift - notifies the observers of an end one at a time and in order.
 //
-// Invariant I1: a lane has one line of notices for each place; an entry in `lines` means that a thread is delivering it, or
-// will.
+// Invariant I1: a lane has one line (a queue of notices) for each place; while `lines` has an entry for a place, a thread
+// is delivering that line, or will.
 
 @_spi(Faces) internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
@@ -11,7 +11,7 @@ extension [Deliveries] {
     func deliverInline() { for each in self { each.deliverInline() } }
 }
 
-/// The notices of one lane, by place.
+/// The notices of one lane, or of one run outside any lane, by place.
 final class Deliveries: Sendable {
     typealias Notice = @Sendable () -> Void
 
@@ -54,7 +54,7 @@ final class Deliveries: Sendable {
         lines.withLock { $0[place]?.notices.takeAll() ?? [] }
     }
 
-    /// Whether nothing is left; if so, removes the line (I1) and releases what it refers to.
+    /// Whether no notice is left; if so, removes the line (I1) and releases its objects outside the lock.
     private func isOver(_ place: Delivery.Place) -> Bool {
         let (isOver, gone) = lines.withLock { lines -> (Bool, Line?) in
             if lines[place]?.notices.isOver() == false { return (false, nil) }

@@ -28,7 +28,7 @@ public protocol Invoker: Sendable {
     var count: Int { get }
     /// The number of runs so far, by how they ended.
     var statistics: InvokerStatistics { get }
-    /// The last 64 ends, oldest first.
+    /// How the last 64 runs ended, oldest first.
     var history: [CommandEnd] { get }
 
     /// Waits until every run accepted before the call has its outcome.

@@ -1,4 +1,4 @@
-// InvokerStatistics.swift - an invoker's statistics: counts, and the last ends.
+// InvokerStatistics.swift - an invoker's statistics: counts, and how the last runs ended.
 
 /// The number of runs of an invoker, by how they ended.
 public struct InvokerStatistics: Hashable, Sendable {
@@ -6,7 +6,7 @@ public struct InvokerStatistics: Hashable, Sendable {
     public internal(set) var accepted = 0
     /// Returned a value.
     public internal(set) var finished = 0
-    /// Threw, or took too long.
+    /// Threw, or exceeded their time limit.
     public internal(set) var failed = 0
     /// Were cancelled.
     public internal(set) var cancelled = 0
@@ -64,7 +64,7 @@ public struct CommandEnd: Hashable, Sendable {
     }
 }
 
-/// The last ends, in a ring buffer.
+/// How the last runs ended, in a ring buffer.
 struct History {
     static let limit = 64
     private var ends: [CommandEnd] = []

@@ -1,4 +1,4 @@
-// Lane.swift - the runs that an invoker executes at once, and the runs that wait.
+// Lane.swift - the runs that an invoker executes concurrently, and the runs that wait.
 //
 // Invariants, all under one lock:
 //   I1  running ≤ limit, where `running` counts the slots taken. A slot is taken together with the job that serves it. The slot
@@ -202,7 +202,7 @@ final class Lane: Sendable {
         }
     }
 
-    /// Notes that an accepted run has its outcome, and that its notices are enqueued.
+    /// Records the end of an accepted run, after its outcome is latched and its queued notices are enqueued.
     ///
     /// - Returns: the deliveries whose inline notices the caller must deliver.
     func ended(_ member: CommandRun, _ badEnd: Outcome<Never>?, heldSlot: Bool) -> [Deliveries] {
@@ -271,7 +271,8 @@ final class Lane: Sendable {
         if wakening == .cancelled { throw CancellationError() }
     }
 
-    /// Registers a waiter for all runs accepted so far: closes the current epoch, and releases pending runs as batches.
+    /// Registers a waiter for all runs accepted so far: closes the current epoch, and lets gathering runs start even if they do
+    /// not fill a batch.
     private func register(_ waiter: Waiter) -> Waiter.Registration {
         let (registration, effects) = change { state in
             state.forced = state.lastNumber
@@ -378,7 +379,7 @@ extension Lane.State {
         history.add(end)
     }
 
-    /// Notes that a run that ended before its turn is still in a queue.
+    /// Records that a run that ended before its turn is still in a queue.
     fileprivate mutating func leftHusk() {
         husks += 1
         if husks <= 32 + live.count { return }

@@ -17,7 +17,7 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
 
     deinit { lane.abandon() }
 
-    /// Submits a command and ignores its end. (``Diagnostics`` reports a failure.)
+    /// Submits a command and ignores its outcome. (``Diagnostics`` reports a failure.)
     public final func addCommand(command: any Command) { command.submit(to: self) }
 
     /// Submits a command as a new run.
@@ -68,7 +68,7 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
     public final var count: Int { lane.count }
     /// The number of runs so far, by how they ended.
     public final var statistics: InvokerStatistics { lane.statistics }
-    /// The last 64 ends, oldest first.
+    /// How the last 64 runs ended, oldest first.
     public final var history: [CommandEnd] { lane.history }
     /// Waits until every run accepted before the call has its outcome.
     ///
@@ -79,7 +79,7 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
     public final func cancelAll() { lane.cancelAll() }
     /// Accepts nothing more, and waits until every accepted run has its outcome.
     ///
-    /// - Precondition: not called by a command of this invoker.
+    /// - Precondition: not called from a command of this invoker.
     public final func shutdown(_ pending: PendingAtShutdown) async { await lane.shutDown(pending) }
 }
 
@@ -89,7 +89,7 @@ extension Command {
     }
 }
 
-/// A command that already is a run.
+/// A command that is already a run.
 private protocol Submittable { func submitted(to invoker: LaneInvoker) }
 
 extension TransactionCommand: Submittable {
@@ -129,14 +129,14 @@ public final class ConcurrentInvoker: LaneInvoker, @unchecked Sendable {
 
 /// Gathers commands and runs them in batches, in submission order; priorities are ignored.
 ///
-/// A batch starts when enough commands have gathered, by number or by cost; when the first gathering command has been
-/// first for `maxDelay`; on ``LaneInvoker/flush()``; and on a shutdown that runs pending commands. Batches never
-/// overlap: commands submitted while one runs go to a later batch.
+/// A batch starts when enough commands have gathered, by number or by cost; when a command has been first in line for
+/// `maxDelay`; on ``LaneInvoker/flush()``; and on a shutdown that runs pending commands. Batches never overlap:
+/// commands submitted while a batch runs go to a later one.
 public final class BatchInvoker: LaneInvoker, @unchecked Sendable {
     /// Creates an invoker.
     ///
     /// - Parameters:
-    ///   - size: the number of commands at which a batch starts, and its maximum.
+    ///   - size: the number of gathered commands at which a batch starts; also the maximum size of a batch.
     ///   - maxDelay: the delay after which a smaller batch starts; nil for never.
     ///   - maxCost: the total cost at which a smaller batch starts, and the maximum cost of a batch of several
     ///     commands; nil for no limit.

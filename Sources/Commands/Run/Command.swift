@@ -2,8 +2,8 @@
 
 /// Work as a value. An invoker decides when and where the work is done, and knows nothing about its receiver.
 ///
-/// One command may be executed several times; each execution is a new run. The receiver is the command's own affair: an
-/// instance submitted five times runs five times on the same receiver.
+/// One command may be executed several times; each execution is a new run. The receiver is up to the command: an instance
+/// submitted five times runs five times on the same receiver.
 ///
 /// - SeeAlso: Gamma, Helm, Johnson, Vlissides, *Design Patterns* (1994), Command.
 public protocol Command<Output>: Sendable {
@@ -12,7 +12,7 @@ public protocol Command<Output>: Sendable {
 
     /// Does the work.
     ///
-    /// - Throws: whatever made the work impossible; a `CancellationError` means that the work was abandoned.
+    /// - Throws: the error that made the work impossible; a `CancellationError` means that the work was abandoned.
     func execute(_ context: CommandContext) async throws -> Output
 
     /// Whether the command never awaits, so that ``executeNow(_:)`` may be called. True for every ``SynchronousCommand``.
@@ -77,7 +77,7 @@ public protocol UndoableCommand<Output>: Command {
     /// - Parameter undone: the proof of the execution that was undone.
     func redo(_ undone: Undo, _ context: CommandContext) async throws -> Performed<Output, Undo>
 
-    /// Whether the command is a ``MergeableCommand``; true for every one of those.
+    /// Whether the command is a ``MergeableCommand``.
     var isMergeable: Bool { get }
 
     /// Whether none of the three methods above ever awaits, so that the next three may be called. True for every
@@ -112,7 +112,7 @@ extension UndoableCommand {
         try await perform(context).output
     }
 
-    /// Does the work as for the first time.
+    /// Redoes the work by doing it anew: see ``perform(_:)``.
     public func redo(_ undone: Undo, _ context: CommandContext) async throws -> Performed<Output, Undo> {
         try await perform(context)
     }
@@ -137,7 +137,7 @@ public struct Performed<Output: Sendable, Undo: Sendable>: Sendable {
     /// The proof.
     public let undo: Undo
 
-    /// Work was done.
+    /// Creates the result of work.
     public init(_ output: Output, undo: Undo) {
         self.output = output
         self.undo = undo
@@ -145,17 +145,17 @@ public struct Performed<Output: Sendable, Undo: Sendable>: Sendable {
 }
 
 extension Performed where Output == Void {
-    /// Work without an output was done.
+    /// Creates the result of work without an output.
     public init(undo: Undo) { self.init((), undo: undo) }
 }
 
 extension Performed where Undo == Void {
-    /// Work was done that can be undone without any proof.
+    /// Creates the result of work that can be undone without a proof.
     public init(_ output: Output) { self.init(output, undo: ()) }
 }
 
 extension Performed where Output == Void, Undo == Void {
-    /// Work was done.
+    /// Creates the result of work without an output, which can be undone without a proof.
     public init() { self.init((), undo: ()) }
 }
 
@@ -185,7 +185,7 @@ public struct UndoableClosure<Proof: Sendable>: UndoableCommand {
     private let body: @Sendable (CommandContext) async throws -> Proof
     private let takeBack: @Sendable (Proof, CommandContext) async throws -> Void
 
-    /// A command that calls `body`, and `undo` with the result of `body`.
+    /// A command that calls `body`, and whose undo calls `undo` with the result of `body`.
     public init(
         _ body: @escaping @Sendable (CommandContext) async throws -> Proof,
         undo: @escaping @Sendable (Proof, CommandContext) async throws -> Void
@@ -206,7 +206,7 @@ public struct UndoableClosure<Proof: Sendable>: UndoableCommand {
 }
 
 extension UndoableClosure where Proof == Void {
-    /// A command that calls `body`, and `undo` to undo it.
+    /// A command that calls `body`, and whose undo calls `undo`.
     public init(
         _ body: @escaping @Sendable (CommandContext) async throws -> Void,
         undo: @escaping @Sendable (CommandContext) async throws -> Void

@@ -7,7 +7,8 @@ internal import Synchronization
 public struct CommandContext: Sendable {
     /// The run that the command is part of; nil outside any run.
     public internal(set) var transaction: CommandTransaction?
-    /// The deadline of the run; nil if it has none, or one on another clock (``Command/timeout(_:clock:)``).
+    /// The deadline of the run; nil if it has none, or if ``Command/timeout(_:clock:)`` was given a clock other than
+    /// `ContinuousClock`.
     public internal(set) var deadline: ContinuousClock.Instant? {
         get { deadlineObject?.instant }
         set { deadlineObject = newValue.map { Deadline($0) } }
@@ -17,18 +18,19 @@ public struct CommandContext: Sendable {
     /// Whether the call undoes work.
     public internal(set) var isCompensating = false
 
-    /// Boxed, since few runs have a deadline: the layout of an instant is known only at run time, and so would be that of a
-    /// context that stores one inline.
+    /// Boxed, since few runs have a deadline, and the layout of an instant is known only at run time: so would be the layout
+    /// of a context that stored one inline.
     private var deadlineObject: Deadline?
-    /// The run that can be cancelled; nil if there is none.
+    /// The innermost run that can be cancelled; nil if there is none.
     private var run: (any Cancellable)?
-    /// The enclosing runs.
+    /// The runs that enclose `run`.
     private var outer: CancellationLink?
     /// False on a worker, for a run without a task: the current task, if there is one, has nothing to do with the run.
     var looksAtTask = true
-    /// nil: nothing is undone when this command fails.
+    /// Collects the compensation that the command registers; nil if none is run when the command fails.
     var parts: FailureParts?
-    /// An earlier attempt undid only part of the work: undo the rest, as ``TransactionOptions/Compensation`` specifies.
+    /// Set if an earlier attempt undid only part of the work: the rest is to be undone, as ``TransactionOptions/Compensation``
+    /// specifies.
     var goesOn = false
 
     /// A context outside any run.
@@ -78,7 +80,7 @@ public struct CommandContext: Sendable {
         return context
     }
 
-    /// Notes that code of the command has observed a failure and passes it on.
+    /// Records that code of the command has observed a failure, which it rethrows.
     func noteFailureIsHeard() { (run as? CommandRun)?.noteFailureIsHeard() }
 
     /// Records that a nested run left something behind, if its error says so.

@@ -3,7 +3,7 @@
 internal import Runs
 
 extension Outcome<Never> {
-    /// The end of a run whose command threw `error`.
+    /// The outcome of a run whose command threw `error`.
     ///
     /// - Parameter isAsked: whether cancellation of the run was requested.
     init(thrown error: any Error, isAsked: Bool, mappedBy map: (any Error) -> any Error) {
@@ -11,7 +11,7 @@ extension Outcome<Never> {
         case is CancellationError:
             self = .cancelled(
                 CancelReason(ofRun: isAsked ? .requested : .threwCancellation, underlying: error))
-        // The run has forwarded the request to an operation.
+        // The run passed the request on to an operation, which was then cancelled, too.
         case let reason as CancelReason where isAsked && reason.isRequest:
             self = .cancelled(CancelReason(ofRun: .requested, underlying: reason))
         case let reason as CancelReason where reason.kind == .timedOut && !reason.isOfOperation:
@@ -23,7 +23,7 @@ extension Outcome<Never> {
     }
 }
 
-/// Whether an error means that the work was abandoned, rather than impossible.
+/// Whether an error means that the work was cancelled, rather than impossible.
 func isCancellation(_ error: any Error) -> Bool {
     switch error {
     case is CancellationError: true

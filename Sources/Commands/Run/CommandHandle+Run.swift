@@ -17,7 +17,7 @@ extension CommandHandle {
         _ body: TransactionBody<Output>, _ context: CommandContext, _ claim: RunClaim
     ) async throws -> Output {
         if body.isSynchronous { return try performNow(body, context, claim) }
-        // Cancelling the handle cancels only the first run, which it names.
+        // Cancelling the handle cancels only the first run, the one that it names.
         let inner = context.within(transaction, claim == .first ? self : nil)
         // A separate task, so that `cancel()` cancels the work and not its caller.
         let lane = ReentrancyMark.innermost

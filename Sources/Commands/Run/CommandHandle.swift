@@ -115,19 +115,19 @@ public final class CommandHandle<Output: Sendable>: CommandRun, @unchecked Senda
 
     /// Latches the outcome and notifies observers.
     ///
-    /// - Parameter origin: nil for a claimed run; otherwise, in which states the run may be ended.
+    /// - Parameter origin: nil for a claimed run; otherwise, the states from which the run may be ended.
     func end(_ outcome: Outcome<Output>, from origin: RunMachine.Origin?) {
         latch(outcome.badEnd, from: origin, tellsAtOnce: true) { keep(outcome) }?.deliverInline()
     }
 
     /// As ``end(_:from:)``, but leaves the delivery of inline notices to the caller.
     ///
-    /// - Returns: nil if this end is not the outcome.
+    /// - Returns: nil if this end did not become the outcome.
     func latch(_ outcome: Outcome<Output>, from origin: RunMachine.Origin?) -> [Deliveries]? {
         latch(outcome.badEnd, from: origin) { keep(outcome) }
     }
 
-    /// Under the lock.
+    /// Stores the value, if there is one. Under the lock.
     private func keep(_ outcome: Outcome<Output>) {
         if case .finished(let value) = outcome { kept.store(value) }
     }

@@ -3,19 +3,19 @@
 // Not generic: the metadata of a generic type is looked up wherever the type is used, which takes longer than the use. All code that
 // knows the output type is in CommandHandle, and does as little as it can.
 //
-// The order of an end: the work has ended; the outcome is latched; notices enter their queues; the lane's slot is free; waiters are
-// woken; inline notices are delivered; `execute` returns.
+// A run ends in this order: the work has ended; the outcome is latched; notices enter their queues; the lane's slot is free; waiters
+// are woken; inline notices are delivered; `execute` returns.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) internal import Runs
 internal import Synchronization
 
-/// One run of a command: its name, and its end, which comes once. Every run is a ``CommandHandle``, which has the outcome.
+/// One run of a command. A run has a name, and ends exactly once. Every run is a ``CommandHandle``, which holds the outcome.
 ///
 /// All members may be used from any thread.
 public class CommandRun: @unchecked Sendable {
-    // Unchecked, and so is its exclusivity: `fields` and the value of a handle are accessed only under `lock`, which is not recursive.
-    // The invariants are in `RunFields`.
+    // Sendability and exclusivity are unchecked: `fields` and the value of a handle are accessed only under `lock`, which is not
+    // recursive. The invariants are in `RunFields`.
 
     /// The name of the run.
     public let transaction: CommandTransaction
@@ -41,8 +41,8 @@ public class CommandRun: @unchecked Sendable {
 
     // MARK: Cancelling
 
-    /// Cancels the run. A run that has not started ends at once and never starts; a running one is asked to end. The run of a
-    /// ``TransactionGroup`` cancels the runs in the group, and ends when they have ended.
+    /// Cancels the run. A run that has not started ends at once and never starts; the work of a running one is cancelled, and may
+    /// take time to end. The run of a ``TransactionGroup`` cancels the runs in the group, and ends when they have ended.
     ///
     /// - Returns: false if the run has already ended.
     @discardableResult
@@ -88,7 +88,7 @@ public class CommandRun: @unchecked Sendable {
 
     /// Latches the end of a run that did not finish, and notifies observers.
     ///
-    /// - Parameter origin: nil for a claimed run; otherwise, in which states the run may be ended.
+    /// - Parameter origin: nil for a claimed run; otherwise, the states from which the run may be ended.
     /// - Returns: whether this end became the outcome.
     @discardableResult
     final func end(_ badEnd: Outcome<Never>, from origin: RunMachine.Origin?) -> Bool {
@@ -102,9 +102,9 @@ public class CommandRun: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - badEnd: nil if the run finished.
-    ///   - tellsAtOnce: the caller delivers at once, so a notice that needs no queue gets none.
+    ///   - tellsAtOnce: whether the caller delivers at once, so that a notice that needs no queue is not queued.
     ///   - keep: stores the value of the run. Called under the lock.
-    /// - Returns: nil if this end is not the outcome.
+    /// - Returns: nil if this end did not become the outcome; otherwise, the deliveries whose inline notices the caller must deliver.
     final func latch(
         _ badEnd: Outcome<Never>?, from origin: RunMachine.Origin?, tellsAtOnce: Bool = false,
         keep: () -> Void = {}
@@ -153,8 +153,8 @@ public class CommandRun: @unchecked Sendable {
         return owed
     }
 
-    /// Records the failure of a run on a lane or of a group: unless it is read, it is reported when the run is deallocated. Under the
-    /// lock.
+    /// Records the failure of a run that a lane executed, or of a group. Unless the failure is read, it is reported when the run is
+    /// deallocated. Under the lock.
     ///
     /// - Parameter fields: the fields before the end.
     private func unseen(_ badEnd: Outcome<Never>, _ fields: borrowing RunFields, ranOnLane: Bool)
@@ -166,7 +166,7 @@ public class CommandRun: @unchecked Sendable {
         return UnseenFailure(error) { [transaction] in "command \(transaction.name)" }
     }
 
-    /// Notes that code inside the run has observed a failure that it passes on.
+    /// Records that code inside the run has observed a failure that it rethrows.
     final func noteFailureIsHeard() { locked { $0.isFailureHeard = true } }
 
     /// Enqueues the notices: first the delegate's, then those of the observers, then those of observers that registered in the
@@ -206,7 +206,7 @@ public class CommandRun: @unchecked Sendable {
         }
     }
 
-    /// At most once: the delegate is notified by the thread that takes it out.
+    /// Notifies the delegate at most once: only the thread that takes it out of the fields does so.
     private func tellDelegate() {
         let badEnd = locked { $0.badEnd }
         takeDelegate()?.tell(transaction, badEnd?.thrown)
@@ -214,7 +214,7 @@ public class CommandRun: @unchecked Sendable {
 
     /// Calls `body` once when the outcome is latched, before observers are notified, and delivers the returned notices.
     ///
-    /// - Parameter isSpan: `body` only informs a tracer.
+    /// - Parameter isSpan: whether `body` only informs a tracer.
     final func whenEnded(isSpan: Bool = false, _ body: @escaping @Sendable (Outcome<Never>?) -> [Deliveries])
     {
         let (isOver, badEnd) = locked { fields in

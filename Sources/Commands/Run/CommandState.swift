@@ -14,7 +14,7 @@ public enum CommandUsageError: Error, Hashable, Sendable {
     case busy
     /// The call comes from inside the work that it would wait for, or from a task started there.
     case reentrant
-    /// An undo failed; the state of the receiver is unknown.
+    /// An undo failed, or a run after an undo left something behind; the state of the receiver is unknown.
     case broken
 }
 
@@ -34,6 +34,6 @@ public enum CommandState: Hashable, Sendable {
     case undoing
     /// Undone; may be executed again.
     case undone
-    /// An undo failed.
+    /// An undo failed, or a run after an undo left something behind.
     case broken
 }

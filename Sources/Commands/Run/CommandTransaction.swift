@@ -27,13 +27,13 @@ public struct CommandTransaction: Hashable, Sendable, CustomDebugStringConvertib
 public struct LatestTransaction: Hashable, Sendable {
     private var latest: CommandTransaction?
 
-    /// No run has begun.
+    /// Creates a tracker for which no run has begun.
     public init() {}
 
-    /// Notes that a run begins; the previous run is no longer the latest. Call this before the command can run.
+    /// Records that a run begins; the previous run is no longer the latest. Call this before the command can run.
     public mutating func begin(_ transaction: CommandTransaction) { latest = transaction }
 
-    /// Notes that a run has ended.
+    /// Records that a run has ended.
     ///
     /// - Returns: true for the run that began last, once.
     public mutating func finish(_ transaction: CommandTransaction) -> Bool {

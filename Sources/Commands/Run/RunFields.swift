@@ -2,10 +2,10 @@
 //
 // Invariants:
 //   I1  the outcome is written once, in the critical section that takes `waiters`, `dependents`, `observers` and `held`,
-//       which are empty from then on. So each entry is notified once, and a thread that checks after registering misses
-//       nothing. The only exception is while `isTelling`, which begins in that section: observers may still register. The
-//       thread that set `isTelling` takes them until none are left, and clears it in the same section. Hence notices are
-//       enqueued in registration order.
+//       which are empty from then on. So each entry is notified once. Registering checks for the outcome in its own
+//       critical section, so no registration misses the end. The only exception is while `isTelling`, which begins in
+//       that section: observers may still register. The thread that set `isTelling` takes them until none are left, and
+//       clears `isTelling` in the section that finds none. Hence notices are enqueued in registration order.
 //   I2  `machine` decides which caller claims the run, and which end is the outcome; see RunMachine.
 //   I3  `lane` is set from acceptance to the outcome.
 //   I4  `delegate` is set until it is notified or detached: the thread that takes it out does one or the other.
@@ -20,20 +20,21 @@ struct RunFields: ~Copyable {
     var badEnd: Outcome<Never>?
     /// The failure of the run, if no observer was notified and no caller got the error.
     var unseen: UnseenFailure?
-    /// Code inside the run observed a failure that it passed on.
+    /// Whether code inside the run observed a failure and rethrew it.
     var isFailureHeard = false
-    /// One of `dependents` ends the span of the run.
+    /// Whether one of `dependents` ends the span of the run.
     var hasSpan = false
     var delegate: DelegateReference?
-    /// Of a group: cancels its members.
+    /// Set in the run of a group: cancels the members.
     var cancelMembers: (@Sendable () -> [Deliveries])?
     var waiters = WaitList()
-    /// Short code of this module, which returns the notices to be delivered after it.
+    /// Short functions of this module, called when the run ends. Each returns deliveries whose inline notices are then
+    /// delivered.
     var dependents: [@Sendable (Outcome<Never>?) -> [Deliveries]] = []
     var observers = Registrations<RunObserver>()
-    /// The first observers are being notified: an observer that registers now is notified after them.
+    /// Whether observers are being notified: an observer that registers now is notified after them.
     var isTelling = false
-    /// Only the delegate is being notified, and in place: observers at other places need not wait for it.
+    /// Whether only the delegate is being notified, inline: observers at other places need not wait for it.
     var isTellingInPlace = false
     /// The queues of the first notices, reused so that later observers do not overtake earlier ones; nil if there are
     /// none yet.
@@ -49,7 +50,7 @@ struct RunFields: ~Copyable {
         delegate == nil && observers.isEmpty && waiters.isEmpty && dependents.isEmpty && cancelMembers == nil
     }
 
-    /// Whether a failure reaches nobody: no waiter, no observer and no dependent.
+    /// Whether no code is notified of a failure: there is no waiter, no observer and no dependent.
     var isUnheard: Bool {
         delegate == nil && observers.isEmpty && waiters.isEmpty && dependents.count == (hasSpan ? 1 : 0)
             && !isFailureHeard && held?.tellsFailures != true

@@ -68,8 +68,8 @@ struct RunMachine: Equatable {
 
     /// Ends the run.
     ///
-    /// - Parameter origin: nil for a claimed run; otherwise, in which states the run may be ended.
-    /// - Returns: whether this end is the outcome.
+    /// - Parameter origin: nil for a claimed run; otherwise, the states from which the run may be ended.
+    /// - Returns: whether this end became the outcome.
     mutating func end(finished: Bool, from origin: Origin?) -> Bool {
         switch (origin, state) {
         case (nil, .executing), (.ready, .ready), (.beforeStart, .ready), (.beforeStart, .accepted): break
@@ -88,7 +88,8 @@ struct RunMachine: Equatable {
         state = finished ? .finished : isRolledBack ? .undone : .broken
     }
 
-    /// - Parameter goesOn: a broken run may be retried; the caller must know that an undo broke it.
+    /// - Parameter goesOn: whether the undo of a broken run may be retried. The caller must know that an undo
+    ///   broke the run.
     /// - Throws: the reason why the run cannot be undone now.
     mutating func beginUndo(goesOn: Bool) throws(CommandUsageError) {
         switch state {
@@ -100,6 +101,6 @@ struct RunMachine: Equatable {
         }
     }
 
-    /// Notes that the command was undone, or could not be.
+    /// Records that the command was undone, or could not be.
     mutating func endUndo(succeeded: Bool) { state = succeeded ? .undone : .broken }
 }

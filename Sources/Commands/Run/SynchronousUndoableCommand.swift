@@ -17,7 +17,7 @@ public protocol SynchronousUndoableCommand<Output>: UndoableCommand {
 }
 
 extension SynchronousUndoableCommand {
-    /// Does the work as for the first time.
+    /// Redoes the work by doing it anew: see ``perform(_:)``.
     public func redo(_ undone: Undo, _ context: CommandContext) throws -> Performed<Output, Undo> {
         try perform(context)
     }
@@ -71,7 +71,7 @@ public struct SynchronousUndoableClosure<Proof: Sendable>: SynchronousUndoableCo
     private let body: @Sendable () throws -> Proof
     private let takeBack: @Sendable (Proof) throws -> Void
 
-    /// A command that calls `body`, and `undo` with the result of `body`.
+    /// A command that calls `body`, and whose undo calls `undo` with the result of `body`.
     public init(
         _ body: @escaping @Sendable () throws -> Proof, undo: @escaping @Sendable (Proof) throws -> Void
     ) {

@@ -25,7 +25,7 @@ final class TracedBody<Output: Sendable>: TransactionBody<Output>, @unchecked Se
     override func runSynchronously(_ context: CommandContext) throws -> Output {
         var result: Result<Output, any Error>?
         trace.bind { result = Result { try body.runSynchronously(context) } }
-        return try result!.get()  // `bind` has called it
+        return try result!.get()  // set, since `bind` has called the closure
     }
 
     override func run(_ context: CommandContext) async throws -> Output {
@@ -69,7 +69,7 @@ extension CommandHandle {
         return try result.get()
     }
 
-    /// As above.
+    /// As the overload for work that does not await.
     func tracing(
         _ body: TransactionBody<Output>, _ perform: (TransactionBody<Output>) async throws -> Output
     ) async throws -> Output {

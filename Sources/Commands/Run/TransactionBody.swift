@@ -6,7 +6,7 @@ internal import CompositeOperationsBasics
 
 /// The work of a run, independent of its output type. Not generic, so that holding one needs no metadata look-up.
 ///
-/// Sendable because its owner calls one member at a time: a run or an undo.
+/// Sendable, because its owner makes one call at a time: a run or an undo.
 @usableFromInline class AnyBody: @unchecked Sendable {
     let options: TransactionOptions
     private let instance = Instance(.bodies)
@@ -44,7 +44,7 @@ internal import CompositeOperationsBasics
 
     override func traced(in trace: RunTrace) -> AnyBody { TracedBody(self, trace) }
 
-    /// The end of a run whose command threw `error`.
+    /// The outcome of a run whose command threw `error`.
     final func end(of error: any Error, _ context: CommandContext) -> Outcome<Never> {
         Outcome(thrown: error, isAsked: context.isCancelled, mappedBy: options.mapError)
     }
@@ -196,7 +196,7 @@ func leftovers(of error: any Error) -> TransactionFailure.Rollback {
     switch error {
     case let failure as TransactionFailure: failure.rollback
     case is OutcomeUnknown: .incomplete
-    // A command that was cancelled, and the error that it threw then.
+    // The command was cancelled; `underlying` is the error that it threw.
     case let reason as CancelReason: reason.underlying.map { leftovers(of: $0) } ?? .complete
     default: .complete
     }

@@ -7,7 +7,7 @@ internal import CompositeOperationsBasics
 ///
 /// ```swift
 /// let command = TransactionCommand(ClosureCommand { try await load() }, delegate: list)
-/// latest.begin(command.transaction)  // before anybody can run it
+/// latest.begin(command.transaction)  // before the command can run
 /// invoker.submit(command)
 /// ```
 ///
@@ -19,7 +19,7 @@ internal import CompositeOperationsBasics
 /// ``CancelReason/Kind/abandoned``; hence a delegate should hold the token or the handle, not the command. A delegate that
 /// does hold an unsubmitted command must submit it, ``abandon()`` it, or be held weakly.
 public final class TransactionCommand<Output: Sendable>: UndoableCommand {
-    /// The proof is in the command.
+    /// The command itself stores the proof.
     public typealias Undo = Void
 
     /// The run, for waiting, observing and cancelling.
@@ -130,7 +130,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
         self.init(MembersBody(commands, options) { $0 }, nil)
     }
 
-    /// A command that fails with `error` when run: for clients that expect an end even when there is nothing to do.
+    /// A command that fails with `error` when run: for clients that expect an outcome even when there is nothing to do.
     public static func failed(
         _ error: any Error, delegate: (any TransactionCommandDelegate)? = nil,
         options: TransactionOptions = TransactionOptions()
@@ -170,7 +170,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     public var undoability: Undoability {
         switch body.undoability {
         case nil: .irreversible("a command without an undo")
-        // Undoing resets the command's own state.
+        // Its undo has an effect: it resets the state of this command.
         case .noEffect?: .exact
         case let undoability?: undoability
         }
@@ -199,7 +199,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
 
     /// Undoes the run. Cancellation does not interrupt the undo. Irreversible effects remain; see ``undoability``.
     ///
-    /// - Throws: ``CommandUsageError``, with no effect; else what the command's undo threw, or, for several commands, a
+    /// - Throws: ``CommandUsageError``, with no effect; otherwise what the command's undo threw, or, for several commands, a
     ///   ``TransactionFailure``, and the command becomes ``CommandState/broken``.
     public func undo() async throws { try await undo((), CommandContext()) }
 
@@ -217,7 +217,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
     /// - Returns: the context of the undo; nil if there is nothing to do.
     private func beginUndo(_ context: CommandContext) throws -> CommandContext? {
         let isPlain = body.undoability == nil
-        // When a run of several is rolled back, a plain command only acknowledges that its effects remain.
+        // When a run of several commands is rolled back, a plain command only acknowledges that its effects remain.
         if isPlain, !context.isCompensating { throw CommandUsageError.notUndoable }
         try handle.beginUndo(goesOn: context.goesOn)
         if isPlain { return nil }

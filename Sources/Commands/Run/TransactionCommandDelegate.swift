@@ -2,7 +2,7 @@
 
 internal import Runs
 
-/// Notified once how a run ended: exactly one of the two methods is called.
+/// Notified once of how a run ended: exactly one of the two methods is called.
 ///
 /// A delegate cannot throw, and is called under no lock. It is retained until that call, unless its command holds it
 /// weakly.

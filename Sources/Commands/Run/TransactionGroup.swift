@@ -9,7 +9,7 @@ internal import CompositeOperationsBasics
 /// of the first run that did not. A group that is released unsealed ends as ``CancelReason/Kind/abandoned``.
 public final class TransactionGroup: Sendable {
     private struct State {
-        var outstanding = 1  // the unended runs, plus one until the seal
+        var outstanding = 1  // the runs that have not ended, plus one until the group is sealed
         var isSealed = false
         /// The end of the first run that ended without a value.
         var badEnd: Outcome<Never>?
@@ -92,6 +92,6 @@ public final class TransactionGroup: Sendable {
         if handle.isCancelRequested { command.handle.cancel() }
     }
 
-    /// Declares that nothing more will be added.
+    /// Declares that no more runs will be added.
     public func seal() { members.seal() }
 }

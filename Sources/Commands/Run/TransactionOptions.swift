@@ -10,11 +10,11 @@ public struct TransactionOptions: Sendable {
     public enum Order: Hashable, Sendable {
         /// One after another.
         case sequential
-        /// At most so many at a time.
+        /// At most `limit` at a time.
         case parallel(limit: Int)
     }
 
-    /// Which irreversible commands a run of several may contain.
+    /// Which irreversible commands a run of several commands may contain.
     public enum IrreversiblePolicy: Hashable, Sendable {
         /// Any; a failure lists the ones whose effects remain.
         case allow
@@ -26,7 +26,8 @@ public struct TransactionOptions: Sendable {
 
     /// How to proceed when an undo, or a part registered with ``CommandContext/onFailure(_:)``, fails during a rollback.
     ///
-    /// When a run of several commands or a macro is retried, only the commands that are not yet undone are retried.
+    /// When the undo of a run of several commands, or of a macro, is retried, only the commands that are not yet undone
+    /// are undone.
     public indirect enum Compensation: Sendable {
         /// The other commands are still undone.
         case continueOnFailure
@@ -48,7 +49,7 @@ public struct TransactionOptions: Sendable {
     public var compensation: Compensation
     /// Maps the commands' error to the error that is reported; called once for each failing run.
     public var mapError: @Sendable (any Error) -> any Error
-    /// Notified of the events of a run, in order, on the thread where each happens; it should be short.
+    /// Called with the events of a run, in order, each on the thread where it occurs. Should return quickly.
     public var observer: (@Sendable (TransactionEvent) -> Void)?
 
     /// Creates options.

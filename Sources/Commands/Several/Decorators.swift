@@ -1,4 +1,4 @@
-// Decorators.swift - commands made from commands: retried, limited in time, repeated, chained, intercepted, wrapped.
+// Decorators.swift - commands made from commands: retried, with a timeout, repeated, chained, intercepted, wrapped.
 
 @_spi(Faces) internal import Runs
 internal import Scheduling
@@ -25,7 +25,7 @@ extension Command {
                     for part in parts.take() { context.onFailure(part) }  // what comes after it may fail
                     return output
                 } catch {
-                    // Each attempt starts from the same state as the first.
+                    // Undone, so that each attempt starts from the same state as the first.
                     if let failure = await takeBack(parts, after: error, context) {
                         if failure.leavesIrreversible { context.onFailure { _ in throw LeftIrreversible() } }
                         for each in failure.compensationFailures {
@@ -39,7 +39,7 @@ extension Command {
         }
     }
 
-    /// Cancels the command when the timeout expires, and waits for its end: an error that it throws then becomes
+    /// Cancels the command when the timeout expires, and waits for it to end. An error that it throws after that becomes
     /// ``CancelReason/Kind/timedOut``; a value is still returned.
     public func timeout(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock())
         -> ClosureCommand<Output>
@@ -116,7 +116,7 @@ extension Command {
         }
     }
 
-    /// Reports that the command finished, before anyone else is notified; changes nothing.
+    /// Reports that the command finished, before any observer is notified; changes nothing.
     public func intercept(success: @escaping @Sendable (Output) async -> Void) -> ClosureCommand<Output> {
         ClosureCommand { context in
             let output = try await self.execute(context)
@@ -125,7 +125,7 @@ extension Command {
         }
     }
 
-    /// Reports how the command ended, before anyone else is notified; changes nothing.
+    /// Reports how the command ended, before any observer is notified; changes nothing.
     public func intercept(
         success: @escaping @Sendable (Output) async -> Void = { _ in },
         failure: @escaping @Sendable (any Error) async -> Void
@@ -142,7 +142,8 @@ extension Command {
         }
     }
 
-    /// Calls `before`, executes the command, and calls `after`: once if `before` returned, however the command ended.
+    /// Calls `before`, executes the command, and then calls `after` once, however the command ended. If `before` throws,
+    /// neither the command nor `after` runs.
     public func around(
         before: @escaping @Sendable (CommandContext) async throws -> Void,
         after: @escaping @Sendable (CommandContext) async -> Void

@@ -40,7 +40,7 @@ public struct MacroCommand: UndoableCommand {
     /// Runs the commands.
     ///
     /// - Throws: the first error, unchanged; a `CancellationError` if the macro was cancelled before the last
-    ///   command.
+    ///   command started.
     public func perform(_ context: CommandContext) async throws -> Performed<Void, Undo> {
         let end = await run.perform(context)
         let left = Leftovers(end)
@@ -58,7 +58,7 @@ public struct MacroCommand: UndoableCommand {
 
     /// Undoes the commands in reverse order.
     ///
-    /// - Throws: ``TransactionFailure`` with the commands that could not be undone; the others are undone.
+    /// - Throws: a ``TransactionFailure``, which lists the commands that were not undone, and those that were.
     public func undo(_ undo: Undo, _ context: CommandContext) async throws {
         try await takesBack.takeBack(undo.left, context)
     }

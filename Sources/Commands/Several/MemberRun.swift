@@ -3,12 +3,12 @@
 // Invariants:
 //   I1  `done` holds the members that returned, each once, in the order in which they returned. It belongs to one run.
 //   I2  after the first failure or a cancellation, no member starts; running members are awaited.
-//   I3  a rollback goes backwards through the leftovers of a run, and removes what it undid. So the state that a command
-//       depended on is undone after that command, and a retry resumes where the previous attempt stopped.
+//   I3  a rollback goes backwards through the leftovers of a run, and removes what it undid. So a command is undone
+//       before the work that it depended on, and a retry resumes where the previous attempt stopped.
 
 @_spi(Faces) internal import Runs
 
-/// A command that returned, with its undo; or a registered part of one that threw.
+/// A command that returned, with its undo; or one part of the compensation that a failing command registered.
 struct DoneMember: Sendable {
     let member: Int
     var undoability = Undoability.exact
@@ -16,7 +16,7 @@ struct DoneMember: Sendable {
     let undo: @Sendable (CommandContext) async throws -> Void
 }
 
-/// The part of a run that is left to be undone. One task at a time undoes it.
+/// The work of a run that is still to be undone. At most one task at a time undoes it.
 final class Leftovers: Sendable {
     private struct State {
         var members: [DoneMember]
@@ -35,7 +35,7 @@ final class Leftovers: Sendable {
 
     /// The members, in the order in which they were done.
     var members: [DoneMember] { state.withLock { $0.members } }
-    /// Whether something that is no longer listed could not be undone.
+    /// Whether something irreversible remains that is no longer listed.
     var hasIrreversible: Bool { state.withLock { $0.hasIrreversible } }
 
     func keep(_ members: [DoneMember], hasIrreversible: Bool) {
@@ -43,11 +43,11 @@ final class Leftovers: Sendable {
             defer { state = State(members: members, hasIrreversible: hasIrreversible) }
             return state
         }
-        withExtendedLifetime(former) {}  // released under no lock
+        withExtendedLifetime(former) {}  // released outside the lock
     }
 }
 
-/// How a run of several ended.
+/// How a run of several commands ended.
 struct MemberRunEnd: Sendable {
     struct Failure: Sendable {
         /// nil if the run was cancelled and no member threw.
@@ -67,7 +67,7 @@ struct MemberRun: Sendable {
     let order: TransactionOptions.Order
     let compensation: TransactionOptions.Compensation
     var observer: (@Sendable (TransactionEvent) -> Void)?
-    /// The members' outputs, each at its index, if they are wanted.
+    /// The members' outputs, each at its index; nil if they are not needed.
     var outputs: Guarded<[(any Sendable)?]>?
 
     /// Runs the members until one fails.
@@ -186,7 +186,7 @@ struct MemberCompensation: Sendable {
 
     /// Undoes what a failed run left.
     ///
-    /// - Parameter left: the leftovers of `end`; updated to what remains after the call.
+    /// - Parameter left: the leftovers of `end`; after the call, the work that is still not undone.
     func takeBack(_ left: Leftovers, of end: MemberRunEnd, _ context: CommandContext) async
         -> TransactionFailure
     {
@@ -292,7 +292,7 @@ struct MemberCompensation: Sendable {
 }
 
 extension TransactionFailure {
-    /// Lists a member once, and not if its failed undo is already listed.
+    /// Lists a member that was not undone: once, and only if its failed undo is not already listed.
     fileprivate mutating func leftAsItIs(_ done: DoneMember) {
         if done.isPart, compensationFailures.last?.member == done.member { return }
         if notCompensated.last != done.member { notCompensated.append(done.member) }

@@ -5,8 +5,8 @@
 /// Several commands, all or nothing, and the log of the last run.
 final class MembersBody<Output: Sendable>: TransactionBody<Output>, @unchecked Sendable {
     private let members: [any UndoableCommand]
-    /// Makes the output from the outputs of the commands, which are in the order of the commands, each of
-    /// its command's output type.
+    /// Makes the output from the outputs of the commands: one for each command, in order, of that
+    /// command's output type.
     private let gather: @Sendable ([any Sendable]) -> Output
     private let keepsOutputs: Bool
     private var left = Leftovers(MemberRunEnd())

@@ -1,6 +1,7 @@
 // MergeableCommand.swift - commands that an undo stack can merge into one step.
 
-/// An undoable command that can merge with the preceding command of the same type and target: typing, dragging.
+/// An undoable command that can merge with the preceding command of the same type and target: for example,
+/// typing or dragging.
 public protocol MergeableCommand<Output>: UndoableCommand {
     /// How this change merges with the preceding one.
     ///
@@ -15,7 +16,7 @@ public protocol MergeableCommand<Output>: UndoableCommand {
 public enum Merge<C: Sendable, Undo: Sendable>: Sendable {
     /// The changes stay two steps.
     case keepBoth
-    /// The changes become one, of that command and with that proof.
+    /// The changes become one: that of the given command, with the given proof.
     case replace(C, Undo)
     /// The two changes cancel each other out.
     case dropBoth

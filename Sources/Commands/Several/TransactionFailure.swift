@@ -36,7 +36,7 @@ public struct TransactionFailure: Error {
     var leavesIrreversible = false
 
     private var isIncomplete: Bool { !compensationFailures.isEmpty || !notCompensated.isEmpty }
-    /// The leftovers of this run itself; its cause may report others.
+    /// Whether this run itself has leftovers; its cause may report others.
     var hasLeftovers: Bool { isIncomplete || leavesIrreversible }
 
     init(cause: any Error, failedMember: Int?) {
@@ -47,7 +47,7 @@ public struct TransactionFailure: Error {
     /// How far the run was rolled back.
     public var rollback: Rollback {
         if isIncomplete { return .incomplete }
-        // A nested run with leftovers leaves them in this run, too.
+        // The leftovers of a nested run are leftovers of this run, too.
         let inner = leftovers(of: cause)
         if inner != .complete { return inner }
         return irreversible.isEmpty && !leavesIrreversible ? .complete : .completeExceptIrreversible
@@ -64,7 +64,7 @@ public struct TransactionFailure: Error {
         return path
     }
 
-    /// Whether the run was abandoned, rather than impossible.
+    /// Whether the run ended because of a cancellation, rather than because its work was impossible.
     public var isCancellation: Bool { Commands.isCancellation(rootCause) }
 
     /// The error at the end of ``path``.
@@ -77,9 +77,9 @@ public struct TransactionFailure: Error {
 
 /// Thrown by a command that does not know whether its work was done: for example, because a server's answer was lost.
 ///
-/// Any other error means that nothing was done. After this error, work that may not exist is not undone, and nothing reports a complete
-/// rollback: the rollback is ``TransactionFailure/Rollback/incomplete``, an ``UndoStack`` is broken, and in a journal the command stays in
-/// doubt, for recovery.
+/// Any other error means that nothing was done. After this error, the command is not undone, since its work may not exist, and nothing
+/// reports a complete rollback: the rollback is ``TransactionFailure/Rollback/incomplete``, an ``UndoStack`` treats it as a failed undo,
+/// and in a journal the command stays in doubt, for recovery.
 public struct OutcomeUnknown: Error {
     /// Why the result is unknown.
     public let cause: any Error
@@ -88,7 +88,7 @@ public struct OutcomeUnknown: Error {
     public init(because cause: any Error) { self.cause = cause }
 }
 
-/// The failed command was undone as far as possible.
+/// Thrown by compensation: everything was undone except irreversible work.
 package struct LeftIrreversible: Error {}
 
 /// Thrown by the stand-in for a part whose undo has already failed: not to be retried.
@@ -99,6 +99,6 @@ public struct IrreversibleMember: Error, Hashable {
     /// The command that cannot be undone.
     public let member: Int
 
-    /// Names the command.
+    /// Creates an error.
     public init(member: Int) { self.member = member }
 }

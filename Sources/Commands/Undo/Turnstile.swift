@@ -27,8 +27,8 @@ final class Turnstile: @unchecked Sendable {
 
     /// Takes a turn. Waiters are queued in call order, because no call suspends before it is queued.
     ///
-    /// - Throws: a `CancellationError` if the task is cancelled before its turn; ``CommandUsageError/reentrant`` if it would wait
-    ///   for a call that may be waiting for it.
+    /// - Throws: a `CancellationError` if the task is cancelled before its turn; ``CommandUsageError/reentrant`` if the task
+    ///   would wait for a call that may be waiting for the task.
     nonisolated(nonsending) func enter() async throws {
         try Task.checkCancellation()
         if takeIfFree() { return }

@@ -3,7 +3,7 @@
 // Invariants:
 //   I1  0 ≤ index ≤ count ≤ limit: steps below `index` are done, the others are undone.
 //   I2  cleanIndex is the index of the marked clean state: nil, or 0 ... count.
-//   I3  a step absorbs another only while nothing else has happened since: `canMerge`.
+//   I3  a step absorbs the next change only if nothing else has happened in between: `canMerge`.
 //   I4  removed objects stay in `gone` until the caller takes them: releasing them may run user code that reads the
 //       stack.
 
@@ -18,7 +18,7 @@ struct UndoHistory {
     private var canMerge = false
     private var gone = Gone()
 
-    /// The steps to be released.
+    /// The removed objects, to be released by the caller.
     struct Gone {
         fileprivate var steps: [UndoStep] = []
         fileprivate var actions: [UndoAction] = []
@@ -118,7 +118,7 @@ struct UndoHistory {
     mutating func loseCleanMark() { cleanIndex = nil }
 
     mutating func removeAll() {
-        // The state does not change.
+        // Forgetting steps does not change the state, so a clean state stays clean.
         cleanIndex = cleanIndex == index ? 0 : nil
         for position in 0..<count { gone.steps.append(self[position]) }
         steps = []
@@ -163,7 +163,7 @@ struct UndoHistory {
 /// How two successive changes merge.
 enum UndoMerge {
     case replace(UndoAction)
-    /// Both are in the step of the first.
+    /// The second change joins the step of the first.
     case takeIn
     case dropBoth
 }

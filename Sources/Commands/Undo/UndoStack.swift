@@ -20,7 +20,7 @@ public final class UndoStack {
     public enum FailedUndo: Hashable, Sendable {
         /// The stack is broken: calls that would run or undo anything throw ``CommandUsageError/broken`` until ``UndoStack/removeAll()``.
         case breaks
-        /// The stack is emptied, inside a group also of the changes that the group has made.
+        /// The stack is emptied. Inside a group, the changes that the group has made are forgotten, too.
         case clears
         /// The step is kept for another attempt: ``UndoStack/undo()`` resumes with the change that could not be undone. Until that
         /// succeeds, the stack is broken for every other call. The leftovers of a failed command cannot be retried.
@@ -52,7 +52,7 @@ public final class UndoStack {
     // Unchecked exclusivity below: the stack is in one isolation, and no user code runs during an access.
     /// The actions of the open group.
     @exclusivity(unchecked) private var group: UndoActions?
-    /// The mark made while the group was open.
+    /// The clean mark made while the group is open.
     @exclusivity(unchecked) private var groupMark = GroupMark.none
     @exclusivity(unchecked) private var afterTurn: [() -> Void] = []
     /// The leftovers of an undo that may be retried: see ``FailedUndo/keeps``.
@@ -165,7 +165,7 @@ public final class UndoStack {
     /// Executes a command that never awaits, before the call returns: see ``perform(_:name:target:mergeKey:recording:)``.
     ///
     /// A command that throws must leave nothing behind. The closures of ``CommandContext/onFailure(_:)`` are not called, since they may
-    /// await: if there are any, a ``TransactionFailure`` reports leftovers, and the stack is broken.
+    /// await: if there are any, a ``TransactionFailure`` reports leftovers, and the call counts as a failed undo: see ``FailedUndo``.
     ///
     /// - Throws: what the command throws; ``CommandUsageError/notUndoable`` if it awaits; ``CommandUsageError/busy`` while another call is
     ///   running, unless this call comes from the body of a running group; ``CommandUsageError/reentrant`` and
@@ -233,7 +233,7 @@ public final class UndoStack {
     /// (``Undoability/irreversible(_:)``).
     ///
     /// - Returns: false if there is no step.
-    /// - Throws: what the undo threw, after which the stack proceeds according to its ``FailedUndo``; ``CommandUsageError``; a
+    /// - Throws: what the undo threw, after which ``FailedUndo`` determines how the stack proceeds; ``CommandUsageError``; a
     ///   `CancellationError` if the call is cancelled before its turn.
     @discardableResult
     public nonisolated(nonsending) func undo() async throws -> Bool {
@@ -263,7 +263,7 @@ public final class UndoStack {
     /// Redoes a step. The commands return new proofs.
     ///
     /// - Returns: false if there is no step.
-    /// - Throws: what the redo threw, after its completed part is undone again; else as ``undo()``.
+    /// - Throws: what the redo threw, after its completed part is undone again; otherwise as ``undo()``.
     @discardableResult
     public nonisolated(nonsending) func redo() async throws -> Bool {
         try await inTurn {
@@ -286,7 +286,7 @@ public final class UndoStack {
 
     /// Undoes a step that never awaits, before the call returns.
     ///
-    /// - Throws: ``CommandUsageError/notUndoable`` if the step awaits; ``CommandUsageError/busy`` while a call is running; else as
+    /// - Throws: ``CommandUsageError/notUndoable`` if the step awaits; ``CommandUsageError/busy`` while a call is running; otherwise as
     ///   ``undo()``.
     @discardableResult
     public func undoNow() throws -> Bool {
@@ -354,7 +354,7 @@ public final class UndoStack {
                 if unfinished == nil {
                     try await undo(Unfinished(actions: made, isOfStep: false))
                 } else {
-                    // They are undone after the leftovers of an inner group.
+                    // The group's changes are undone after the leftovers of an inner group.
                     unfinished?.actions.insert(contentsOf: made, at: 0)
                 }
             }
@@ -385,8 +385,8 @@ public final class UndoStack {
 
     /// Declares the current state clean: for example, saved.
     ///
-    /// In the body of a group, this marks the state between two changes: undo does not lead back there, unless the group begins or ends
-    /// with it. While anything else is running, the state is unknown: then no state is marked.
+    /// In the body of a group, this marks a state between two changes. Undo does not lead back to that state, unless it is the first or
+    /// the last state of the group. While anything else is running, the state is unknown, so no state is marked.
     public func markClean() {
         if group != nil, turns.isInGroup, !turns.isInStep {
             groupMark = .after(group!.count)
@@ -406,7 +406,7 @@ public final class UndoStack {
             let left = stack.unfinished
             (stack.unfinished, stack.isBroken) = (nil, false)
             stack.change { $0.removeAll() }
-            withExtendedLifetime(left) {}  // a user's code, which may read the stack
+            withExtendedLifetime(left) {}  // releasing it may run user code that reads the stack
         }
     }
 
@@ -433,7 +433,7 @@ public final class UndoStack {
         change { if $0.removeAll(where: isGone) { unfinished?.isOfStep = false } }
         // The changes that could not be undone are forgotten, so the step counts as undone, unless it was removed, too.
         if let unfinished, unfinished.actions.isEmpty { wasUndone(unfinished) }
-        withExtendedLifetime(left) {}  // a user's code, which may read the stack
+        withExtendedLifetime(left) {}  // releasing it may run user code that reads the stack
     }
 
     private func whenFree(_ change: @escaping (UndoStack) -> Void) {
@@ -447,7 +447,7 @@ public final class UndoStack {
 
     // MARK: Turns
 
-    /// - Parameter goesOn: the call resumes the leftovers of an undo, if they may be retried.
+    /// - Parameter goesOn: whether the call is admitted to a broken stack in order to retry the leftovers of an undo.
     private nonisolated(nonsending) func inTurn<Value>(
         joinsGroup: Bool = false, goesOn: Bool = false,
         _ body: nonisolated(nonsending) () async throws -> Value
@@ -572,7 +572,7 @@ public final class UndoStack {
 /// Changes to be undone, last first.
 private struct Unfinished {
     var actions: UndoActions
-    /// Whether the changes belong to the last step that was done, which counts as undone once the first of them is undone; false for the
+    /// Whether the changes belong to the last step that was done, which counts as undone once all of them are undone; false for the
     /// changes of a failed group or redo.
     var isOfStep: Bool
     /// The change whose undo was attempted before, and threw.

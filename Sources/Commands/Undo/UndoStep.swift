@@ -79,7 +79,7 @@ class UndoAction {
     var isIrreversible: Bool { false }
     /// Runs as a step of `turns`, as does `redo`.
     ///
-    /// - Parameter goesOn: the undo was attempted before, and threw.
+    /// - Parameter goesOn: whether the undo was attempted before, and threw.
     nonisolated(nonsending) func undo(_ turns: Turnstile, goesOn: Bool) async throws {
         try turns.inStepNow { try undoNow(goesOn: goesOn) }
     }

@@ -1,8 +1,8 @@
 // AnyOperation.swift - an operation without the type of its value: what it holds, and under which lock.
 //
 // All mutable state is guarded by one lock per tree: a root composite and everything below it. Hence a cancellation
-// marks all descendants in one step, and a round is one step. Of our own locks, only a queue's or the one of the
-// dependencies may be held when a tree's is taken. The consequences of a change are collected (Effects.swift) and
+// marks all descendants in one step, and a round is one step. Of our own locks, only a queue's lock or the lock of the
+// dependencies may be held when a tree's lock is taken. The consequences of a change are collected (Effects.swift) and
 // carried out after the lock is released.
 //
 // Invariants (those of the pure state are in OperationMachine.swift):
@@ -14,10 +14,10 @@
 //       after the operation is terminal; so readers need no lock.
 //   I4  `domain` is set once, and a second time when a standalone operation becomes a child, which happens only while
 //       it is ready. The former domain stays alive as long as the operation.
-//   I5  a root that was started, or ended, is held by the runtime until it is settled (`isHeld`).
+//   I5  a root is held by the runtime from its start, or from an end before that, until it is settled (`isHeld`).
 //   I6  under the lock no two accesses to a field overlap. So the run-time exclusivity check, which cost a third of a
 //       cascade step, is turned off: `@exclusivity(unchecked)`. ThreadSanitizer covers the rest.
-//   I7  the place of a leaf that has a queue is its ticket there.
+//   I7  the `Place` of a leaf that has a queue is its ticket in that queue.
 
 internal import CompositeOperationsBasics
 @_spi(Faces) public import Runs
@@ -32,11 +32,12 @@ class Place: @unchecked Sendable {
     @exclusivity(unchecked) final var target: (any ExecutionTarget)?
     /// The queue that decides when they may run.
     @exclusivity(unchecked) final var admission: COOperationQueue?
-    /// Whether the user gave a target; then a queue that the operation is added to does not replace it.
+    /// Whether the user specified the target; if so, a queue that the operation is added to does not replace it.
     @exclusivity(unchecked) final var hasOwnTarget = false
 }
 
-/// The state that the operations of one tree share. It outlives their end: handles are read under this lock.
+/// The state that the operations of one tree share. It outlives their end, because handles are still read under its
+/// lock.
 class Domain: Place, @unchecked Sendable {
     // Unchecked: the fields below are guarded by the lock.
     let lock = WordLock()
@@ -54,26 +55,25 @@ class Domain: Place, @unchecked Sendable {
     }
 }
 
-/// Any operation: one piece of work with a handle. This is its type-erased face: it does not know the type of the
-/// value.
+/// Any operation: one piece of work with a handle. This class is type-erased: it does not know the type of the value.
 ///
 /// All members may be used from any thread, including from blocks and handlers. None runs your blocks or handlers
 /// before it returns, except members that wait for an end, and `start()` of a ``COSyncOperation``. Custom targets and
-/// the handler of `Diagnostics.onReport(_:)` are called by the code that gives rise to the call, under no lock.
+/// the handler of `Diagnostics.onReport(_:)` are called synchronously by the code that triggers them, under no lock.
 ///
 /// - SeeAlso: ``COOperation``, ``COSyncOperation``, ``COCascadeOperation``, ``COTransactionalOperation``.
 public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConvertible {
     // Unchecked: mutable state is guarded by the tree's lock, except as I3 says.
 
-    /// How it ended, when it did not finish. An object, shared by all operations that end for the same reason.
+    /// How it ended, if it did not finish. An object, because all operations that end for the same reason share it.
     final class BadEnd: @unchecked Sendable {
         // Unchecked: mutable state is guarded by the tree's lock.
 
         let outcome: Outcome<Never>
         /// The end has been read.
         @exclusivity(unchecked) private var isSeen = false
-        /// Set when an operation fails without a handler: reported when the last reference to this end is released,
-        /// unless the end is read before.
+        /// Set when an operation without a failure handler fails. The failure is reported when the last reference to
+        /// this end is released, unless the end is read first.
         @exclusivity(unchecked) private var unseen: UnseenFailure?
 
         init(_ outcome: Outcome<Never>) { self.outcome = outcome }
@@ -106,10 +106,10 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     @exclusivity(unchecked) private final var marks = Marks()
     /// Guarded by the lock until the operation is settled, then owned by the settling thread.
     @exclusivity(unchecked) private final var holdings = Holdings()
-    /// Its value is stored. Set under the lock, before anything is notified.
+    /// Its value is stored. Set under the lock, before any notification.
     @usableFromInline
     @exclusivity(unchecked) final var hasValue = false
-    /// Its place among the children of `parent`.
+    /// Its index among the children of `parent`.
     @exclusivity(unchecked) final var index: UInt32 = 0
     /// The tree's `Domain`, unmanaged; 0: a single operation, under its own lock.
     private let domainBits: Atomic<UInt>
@@ -135,7 +135,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     @exclusivity(unchecked) final var storage = ValueStorage()
     private let instance = Instance(.operations)
 
-    /// How it ended, when it did not finish.
+    /// How it ended, if it did not finish.
     final var badEnd: BadEnd? {
         get { self[.endedBadly] ? storage.object(of: BadEnd.self).takeUnretainedValue() : nil }
         set {
@@ -243,7 +243,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         return composition?.ticket.map { .passUnretained($0) }
     }
 
-    /// Like ``ticket``, but makes a composite's ticket if there is none yet. Requires a queue.
+    /// Like ``ticket``, but creates a composite's ticket if there is none yet. Requires a queue.
     @inline(__always)
     final func ensureTicket() -> Unmanaged<COOperationQueue.Ticket> {
         guard let compositionReference else {
@@ -260,8 +260,8 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// Where its blocks run; nil: the built-in scheduler.
     final var target: (any ExecutionTarget)? { place?.target }
-    /// Like ``target``, for sending a turn. If the operation has ended meanwhile, there is no target any more. Under no
-    /// lock.
+    /// Like ``target``, for sending a turn. Nil, too, if the operation has ended in the meantime and released its
+    /// target. Under no lock.
     @inline(__always)
     final var targetOfTurn: (any ExecutionTarget)? { placeBits == 0 ? nil : targetUnderLock }
 
@@ -270,7 +270,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
 
     /// The queue that decides when they may run.
     final var admission: COOperationQueue? { place?.admission }
-    /// Whether the user gave it a target; then a queue that it is added to does not replace it.
+    /// Whether the user specified its target; if so, a queue that it is added to does not replace it.
     final var hasOwnTarget: Bool { place?.hasOwnTarget ?? false }
 
     /// Like ``admission``, without reference counting.
@@ -336,7 +336,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     final var isComposite: Bool { placeBits & 1 != 0 }
 
     /// - Parameters:
-    ///   - target: a queue counts as both: it admits the operation, and its target runs it.
+    ///   - target: if this is a queue, the queue admits the operation, and its own target runs it.
     ///   - composite: the future parent, which has been started.
     ///   - queue: admits it, unless `target` is a queue.
     init(
@@ -404,14 +404,15 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         }
     }
 
-    /// Whether a child that is made here inherits a queue, a target or a context.
+    /// Whether a child that is created here inherits a queue, a target or a context.
     @usableFromInline
     final var givesItsPlace: Bool { isAdmitted || COQueues.areInUse || COQueues.giveContextHere }
 
     deinit {
         if let domain = Self.domain(domainBits.load(ordering: .relaxed)) { domain.release() }
         if let placeReference {
-            // A line of its queue may release the ticket later, under the queue's lock: that must release nothing else.
+            // An entry in a line of its queue may release the ticket later, under the queue's lock, where nothing else
+            // may be released.
             if !isComposite {
                 placeReference._withUnsafeGuaranteedRef { ($0.target, $0.admission) = (nil, nil) }
             }
@@ -525,7 +526,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// Releases the block. See I3.
     @usableFromInline
     func releaseBlock() {}
-    /// A composite assembles its value from those of its children. Under the lock.
+    /// Assembles the value of a composite from those of its children. Under the lock.
     ///
     /// - Returns: false: one of these values is missing.
     func assembleValue() -> Bool { true }
@@ -608,7 +609,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     /// Whether it failed; true as soon as the call that failed it has returned.
     public final var isFailed: Bool { look { hasEnd(.failed) } }
 
-    /// Answers a query from outside, which counts as seeing a failure. Under the lock.
+    /// Answers a query by user code; a failure counts as seen from then on. Under the lock.
     private final func hasEnd(_ end: OperationMachine.End) -> Bool {
         seeFailure()
         return machine.isDecided && machine.end == end
@@ -618,10 +619,10 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
     @inline(__always)
     final func seeFailure() { badEnd?.see() }
 
-    /// Whether it is over: nothing of it runs any more, and its outcome is set.
+    /// Whether it is over: none of its code is running any more, and its outcome is set.
     public final var isEnded: Bool { look { machine.isTerminal } }
 
-    /// The name that its options give; nil without one.
+    /// The name in its options; nil: none.
     public final var name: String? { look { extras?.options?.name } }
 
     /// Kind, name and number, as in `cascade "download" #3`.
@@ -666,7 +667,7 @@ extension AnyOperation {
         return true
     }
 
-    /// Whether it is `operation`, or below it.
+    /// Whether it is `operation` or a descendant of it.
     final func isPart(of operation: AnyOperation) -> Bool {
         if self === operation { return true }
         return look {
@@ -685,7 +686,7 @@ extension AnyOperation {
         admissionReference.map { $0._withUnsafeGuaranteedRef { !$0.isSuspended } } ?? true
     }
 
-    /// Only its turn is missing. Under the lock.
+    /// Whether it can take its turn now: nothing holds it back. Under the lock.
     @inline(__always)
     final var isDue: Bool {
         machine.isDue(gateIsOpen: queueIsOpen) && isUnhindered

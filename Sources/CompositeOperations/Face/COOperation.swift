@@ -1,4 +1,4 @@
-// COOperation.swift - a leaf: one block, which ends by a call, or by returning.
+// COOperation.swift - a leaf: one block, ended by a call or by returning.
 
 internal import CompositeOperationsBasics
 public import Runs
@@ -20,11 +20,11 @@ internal import Scheduling
 ///
 /// - SeeAlso: seed 004, COOperation.
 public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecked Sendable {
-    /// A block that ends by a call. Throwing is the same as ``Attempt/fail(_:)``, or, with a `CancellationError` or a
-    /// ``CancelReason``, as ``Attempt/cancel(_:)``.
+    /// A block that ends its operation by a call on its attempt. Throwing is the same as ``Attempt/fail(_:)``, or, with
+    /// a `CancellationError` or a ``CancelReason``, as ``Attempt/cancel(_:)``.
     public typealias Block = @Sendable (Attempt) throws -> Void
 
-    /// A block, in transit into an operation or out of it.
+    /// A block, as it is passed into an operation or out of it.
     @usableFromInline
     enum Body {
         case none
@@ -35,7 +35,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         case async(@Sendable () async throws -> Success)
     }
 
-    /// The block; `blockKind` tells its type.
+    /// The block; `blockKind` identifies its type.
     @exclusivity(unchecked) final var block = AnyClosure()
 
     private struct TokenBlock { let call: Block }
@@ -79,7 +79,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         Releases.release([consume block])
     }
 
-    /// Makes a child.
+    /// Creates a child.
     @inlinable
     @inline(__always)
     static func child(
@@ -94,7 +94,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     /// Prepares an operation; ``AnyOperation/start()`` starts it.
     ///
     /// - Parameters:
-    ///   - target: where the block runs; nil: the default queue in force here, now.
+    ///   - target: where the block runs; nil: the default queue in force at this call.
     ///   - options: a name, time limits, a resolver.
     ///   - block: may also be set later.
     public convenience init(
@@ -103,8 +103,8 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         self.init(body: block.map { .token($0) } ?? .none, on: target, options: options)
     }
 
-    /// Prepares an operation whose block ends by returning its value. Throwing fails the operation, or cancels it, as
-    /// in a ``Block``.
+    /// Prepares an operation whose block ends it by returning the value. Throwing fails the operation, or cancels it,
+    /// as in a ``Block``.
     public convenience init(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ body: @escaping @Sendable () throws -> Success
@@ -112,7 +112,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         self.init(body: .value(body), on: target, options: options)
     }
 
-    /// Same as above, with an asynchronous block: one task, cancelled with the operation.
+    /// Prepares an operation with an asynchronous block: one task, cancelled with the operation.
     public convenience init(
         on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
         _ body: @escaping @Sendable () async throws -> Success
@@ -296,7 +296,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
         _ block: @escaping Block, completion: (@Sendable () -> Void)? = nil,
         cancellation: (@Sendable () -> Void)? = nil, failure: (@Sendable (any Error) -> Void)? = nil
     ) -> Bool {
-        // In a copy, a block and closures are replaced: they are released after the lock.
+        // In a copy, this replaces a block and closures. The former ones are released after the lock.
         var former: [Any] = []
         let context = contextHere
         let hasStarted = start {
@@ -312,13 +312,14 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
     /// Starts it with the block that `prepare` sets.
     func start(with prepare: () -> Void) -> Bool { startIfReady(bringsBlock: true, prepare) }
 
-    /// Finishes it, whatever its attempt: before its start, or while it runs, is suspended, decides or waits.
+    /// Finishes it, whatever its current attempt: before its start, or while it runs, is suspended, awaits a decision
+    /// or pauses.
     ///
     /// - Returns: false, with no effect, when its outcome is decided already.
     @discardableResult
     public final func finish(_ value: Success) -> Bool { finish(value, number: nil) }
 
-    /// Fails it, whatever its attempt. Its resolver, if it has one, may redo it.
+    /// Fails it, whatever its current attempt. Its resolver, if it has one, may redo it.
     ///
     /// - Returns: as ``finish(_:)``.
     @discardableResult
@@ -405,7 +406,7 @@ public class COOperation<Success: Sendable>: OperationHandle<Success>, @unchecke
             operation.addCancelHandler(generation, handler)
         }
 
-        /// Waits until no gate is closed.
+        /// Waits until neither the operation's gate nor one above it is closed.
         ///
         /// - Throws: a ``CancelReason`` when the attempt, or the waiting task, is cancelled first.
         public func resumed() async throws(CancelReason) { try await operation.awaitGate(generation) }

@@ -116,8 +116,8 @@ public final class COSyncOperation<Success: Sendable>: COOperation<Success>, @un
         }
         var slots = HeldSlots.here
         let takesTurns = waiter.takesTurns
-        // No slot is needed within one that is held for the caller, or when none can be freed before this thread goes
-        // on.
+        // No slot is needed if one is already held for the caller, or if none can be freed before this thread
+        // continues.
         let (given, isFree) = look { (queue ?? admission, admission == nil || admission === queue) }
         let held = given.flatMap { given in
             slots.contains(given) || given.waitsForThisThread ? given : nil

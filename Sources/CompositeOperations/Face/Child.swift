@@ -1,14 +1,14 @@
-// Child.swift - a handle of a child that may have no object.
+// Child.swift - a handle to a child that may have no object.
 
 public import Runs
 
 /// A child of a composite, registered with a block that returns its value, and without a target or options.
 ///
 /// Most children are never looked at again. So a child whose value takes at most two words and has no references, such
-/// as `Void` or a number, has no object of its own until a member is used that needs an operation. These are
-/// ``operation``, and every member here except ``isFinished`` and, once the child has finished, ``value`` and
-/// ``outcome``. Then all children of the composite become operations. A handle keeps 64 bytes alive for each child of
-/// the composite.
+/// as `Void` or a number, has no object of its own until a member is used that needs an operation: ``operation``, and
+/// every member here except ``isFinished`` and, once the child has finished, ``value``, ``outcome`` and
+/// ``wait(timeout:)``. If the child has not finished by then, all children of the composite become operations. A handle
+/// keeps 64 bytes alive for each child of the composite.
 ///
 /// ```swift
 /// let sum = try await cascadeOperation { cascade in
@@ -17,13 +17,13 @@ public import Runs
 /// }.value
 /// ```
 ///
-/// Members of ``COOperation`` that are not here are members of ``operation``. Where a ``COOperation`` is expected, as
-/// in `let child: COOperation<Int> = scope.operation { 1 }`, it is registered as one.
+/// Other members of ``COOperation`` are available through ``operation``. Where a ``COOperation`` is expected, as in
+/// `let child: COOperation<Int> = scope.operation { 1 }`, the child is registered as an operation.
 @dynamicMemberLookup
 public struct Child<Success: Sendable>: @unchecked Sendable {
-    // Unchecked: both may be used on any thread.
+    // Unchecked: both fields may be used on any thread.
 
-    /// The children of the composite; or, without a node, the operation.
+    /// The `PlainChildren` of the composite; if there is no node, the operation.
     @usableFromInline let holder: AnyObject
     @usableFromInline let node: PlainNode?
 

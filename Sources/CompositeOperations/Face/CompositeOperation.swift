@@ -3,9 +3,11 @@
 public import Runs
 internal import Scheduling
 
-/// An operation whose work is its children, which a registration block declares. It ends by itself, with its children.
+/// An operation whose work is its children, which a registration block declares. It ends by itself once its children
+/// have ended.
 public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @unchecked Sendable {
-    // Unchecked: as in `AnyOperation`. `results` is written under the lock, `registration` as the block of I3.
+    // Unchecked: as in `AnyOperation`. `results` is written under the lock; `registration` is accessed like the block
+    // (I3).
 
     @exclusivity(unchecked) final var registration: Registration?
     /// Type-erased: its generic type would be instantiated at run time.
@@ -46,10 +48,10 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
             made = AnyClosure(try registration.call(for: self, epoch, Success.self))
         } catch { thrown = error }
         composition.registrationEnds()
-        // Not part of the critical section's result: a type for all of it would be instantiated at run time.
+        // Not in the critical section's result: the type of that result would be instantiated at run time.
         var (steps, taken): (PlainChildren?, [PlainChildren]?) = (nil, nil)
         change { effects in
-            // The composite may be in another attempt, which goes on with the children of this block.
+            // The composite may be in another attempt, which continues with the children of this block.
             if composition.epoch == epoch {
                 composition.isRegistering = false
                 if let thrown {
@@ -91,7 +93,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         results.typed(Results<Success>?.self)?.assemble(self) == true
     }
 
-    /// Sets those closures that are given. Under the lock; the composite is ready.
+    /// Sets the closures that are not nil. Under the lock; the composite is ready.
     final func set(completion: (@Sendable () -> Void)?, decision: (@Sendable (AnyOperation) -> Void)?) {
         if let completion { withComposition { $0.completion = completion } }
         if let decision {
@@ -105,7 +107,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         _ registration: Registration, completion: (@Sendable () -> Void)?,
         decision: (@Sendable (AnyOperation) -> Void)?
     ) -> Bool {
-        // In a copy, a block and closures are replaced: they are released after the lock.
+        // In a copy, this replaces a block and closures. The former ones are released after the lock.
         var former = Given()
         let context = contextHere
         let hasStarted = startIfReady(bringsBlock: true) {
@@ -200,7 +202,7 @@ public class CompositeOperation<Success: Sendable>: OperationHandle<Success>, @u
         }
     }
 
-    /// The children of the current epoch, in the order of their registration; none after the end.
+    /// The children of the current epoch, in the order of their registration; empty after the end.
     public final var children: [AnyOperation] { look { Array(composition?.childrenAsOperations() ?? []) } }
 }
 
@@ -277,7 +279,7 @@ public final class COCascadeOperation<Success: Sendable>: CompositeOperation<Suc
     ///
     /// - Parameters:
     ///   - completion: called once when every child has finished.
-    ///   - cancellation: called when a child did not finish, to decide what happens, or when the cascade itself is
+    ///   - cancellation: called when a child did not finish, to decide what happens next, or when the cascade itself is
     ///     cancelled.
     /// - Returns: false, with no effect, when it is not ready.
     @discardableResult

@@ -14,8 +14,8 @@ public protocol CompositeScope: Sendable {
     var epoch: Int32 { get }
 }
 
-/// Where the children of a transactional operation are registered. A child starts as soon as it is registered; while a
-/// decision is open, with the attempt that keeps it.
+/// Where the children of a transactional operation are registered. A child starts as soon as it is registered. A child
+/// that is registered while a decision is open starts with the attempt that keeps it.
 public struct TransactionScope: CompositeScope {
     /// The composite.
     public let control: AnyOperation
@@ -81,7 +81,7 @@ extension CompositeScope {
         return operation
     }
 
-    /// Registers a block that ends by a call.
+    /// Registers a block that ends its operation by a call.
     @discardableResult
     @inlinable
     public func operation(
@@ -91,7 +91,7 @@ extension CompositeScope {
         leaf(.token(block), target, options)
     }
 
-    /// Registers a block that ends by a call, with a value.
+    /// Registers a block that ends its operation by a call, with a value.
     @discardableResult
     @inlinable
     public func operation<V: Sendable>(
@@ -102,8 +102,8 @@ extension CompositeScope {
         leaf(.token(block), target, options)
     }
 
-    /// Registers a block that ends by returning. Without a target and options this is a ``Child``, which needs no
-    /// object.
+    /// Registers a block that ends its operation by returning. Without a target or options, the result is a ``Child``,
+    /// which needs no object.
     @discardableResult
     @inlinable
     @inline(__always)
@@ -115,7 +115,7 @@ extension CompositeScope {
         return place.send() ? Child(place) : Child(withdrawn(place, V.self))
     }
 
-    /// Registers a block that ends by returning.
+    /// Registers a block that ends its operation by returning.
     @discardableResult
     @inlinable
     @_disfavoredOverload
@@ -126,7 +126,7 @@ extension CompositeScope {
         leaf(.value(body), target, options)
     }
 
-    /// Registers an asynchronous block, which ends by returning: one task, cancelled with the operation.
+    /// Registers an asynchronous block, which ends its operation by returning: one task, cancelled with the operation.
     @discardableResult
     @inlinable
     public func operation<V: Sendable>(
@@ -177,7 +177,8 @@ extension CompositeScope {
         transaction(target, options, .transaction(block), completion, cancellation)
     }
 
-    /// A plain child that could not be sent, because the others were taken meanwhile, becomes an operation on its own.
+    /// A plain child that could not be sent, because the plain children were taken meanwhile, becomes a separate
+    /// operation.
     @usableFromInline
     func withdrawn<V>(_ place: PlainPlace, _ type: V.Type) -> COOperation<V> {
         let block = place.node.takeBlock(BlockCalls.Value<V>.self)
@@ -239,7 +240,7 @@ extension CascadeScope {
         return place.send() ? Child(place) : Child(withdrawnStep(place, step.operation, V.self))
     }
 
-    /// Registers a step whose earlier step has become an operation.
+    /// Registers a step that takes the value of a step that has become an operation.
     @usableFromInline
     func registerPlainStep<Input, V>(
         using step: OperationHandle<Input>, _ body: consuming @escaping @Sendable (Input) throws -> V
@@ -302,7 +303,7 @@ extension CascadeScope {
         registerStep(using: step, .async({ try await body(step.valueForStep()) }), target, options)
     }
 
-    /// Registers a step that takes its attempt and the value of an earlier step, and ends by a call.
+    /// Registers a step whose block takes its attempt and the value of an earlier step, and ends the step by a call.
     @discardableResult
     @inlinable
     public func operation<Input, V: Sendable>(
@@ -313,7 +314,7 @@ extension CascadeScope {
         operation(using: step.operation, returning: type, on: target, options: options, block)
     }
 
-    /// Registers a step that takes its attempt and the value of an earlier step, and ends by a call.
+    /// Registers a step whose block takes its attempt and the value of an earlier step, and ends the step by a call.
     @discardableResult
     @inlinable
     public func operation<Input, V: Sendable>(
@@ -337,10 +338,10 @@ extension CascadeScope {
 }
 
 extension TransactionScope {
-    /// Registers a child for each index of a range, with one block. Each child needs no memory but a node.
+    /// Registers a child for each index of a range. All children share one block; each needs no memory but a node.
     ///
     /// - Complexity: O(count). In a transactional operation with a target, options or a limited width, an operation is
-    ///   made for each index.
+    ///   created for each index.
     public func operations(_ range: Range<Int>, _ body: @escaping @Sendable (Int) throws -> Void) {
         if range.isEmpty { return }
         guard let place = control.plainPlace(epoch: epoch, count: range.count) else {
@@ -387,9 +388,9 @@ extension OperationHandle {
 }
 
 extension AnyOperation {
-    /// Registers a child that was made for this composite. If refused, the child has failed.
+    /// Registers a child that was created for this composite. If it is refused, the child fails.
     ///
-    /// - Parameter step: has to be an earlier child.
+    /// - Parameter step: must be an earlier child.
     @usableFromInline
     final func register(_ child: AnyOperation, epoch: Int32, after step: AnyOperation? = nil) {
         child.isChild = true
@@ -439,10 +440,10 @@ extension AnyOperation {
             return nil
         }
         if let refusal { return refusal }
-        // Until the child has entered this tree, its lock and ours are never held at once.
+        // Until the child has entered this tree, its lock and ours are never held at the same time.
         let isClosed = look { () -> RegistrationError? in
             if let refusal = composition?.refusal(of: self, epoch: epoch) { return refusal }
-            // The child's gate may be closed, and belongs to the tree as soon as the child enters: so it is counted
+            // The child's gate may be closed. It belongs to this tree as soon as the child enters, so it is counted
             // beforehand.
             domain!._withUnsafeGuaranteedRef { $0.closedGates += 1 }
             return nil
@@ -463,7 +464,7 @@ extension AnyOperation {
             look {
                 guard let composition else { return .ended }
                 if let refusal = composition.refusal(of: self, epoch: epoch) { return refusal }
-                // Otherwise the child has ended meanwhile, on its own: that is final.
+                // If it is not ready, the child was ended separately in the meantime: that end is final.
                 guard child.machine.phase == .ready else { return .alreadyStarted }
                 if let admission, child.admission == nil || !child.hasOwnTarget {
                     former = child.target

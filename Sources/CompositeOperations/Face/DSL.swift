@@ -3,7 +3,7 @@
 public import Runs
 public import Scheduling
 
-/// Starts a block that ends by a call.
+/// Starts an operation whose block ends it by a call.
 ///
 /// - Parameters:
 ///   - completion: called once it has finished.
@@ -21,7 +21,7 @@ public func operation(
     return made
 }
 
-/// Starts a block that ends by a call, with a value; its closures are those of
+/// Starts an operation whose block ends it by a call, with a value; its closures are those of
 /// ``operation(on:options:_:completion:cancellation:failure:)-(_,_,COOperation<Void>.Block,_,_,_)``.
 @discardableResult
 @inlinable
@@ -35,7 +35,7 @@ public func operation<V: Sendable>(
     return made
 }
 
-/// Starts a block that ends by returning; its closures are those of
+/// Starts an operation whose block ends it by returning; its closures are those of
 /// ``operation(on:options:_:completion:cancellation:failure:)-(_,_,COOperation<Void>.Block,_,_,_)``.
 @discardableResult
 @inlinable
@@ -49,7 +49,8 @@ public func operation<V: Sendable>(
     return made
 }
 
-/// Starts an asynchronous block, which ends by returning: one task, cancelled with the operation. Its closures are those of
+/// Starts an operation whose asynchronous block ends it by returning: one task, cancelled with the operation. Its
+/// closures are those of
 /// ``operation(on:options:_:completion:cancellation:failure:)-(_,_,COOperation<Void>.Block,_,_,_)``.
 @discardableResult
 @inlinable
@@ -88,7 +89,7 @@ public func syncOperation<V: Sendable>(
 
 /// Runs a block on a target, and waits until the operation is ended by a call.
 ///
-/// - Parameter timeout: after this time the operation is cancelled, and the call returns; a running block goes on.
+/// - Parameter timeout: after this time the operation is cancelled, and the call returns; a running block continues.
 /// - Returns: the operation; without a result if its block has not returned.
 @available(*, noasync, message: "Blocks the thread; use operation and its value.")
 @discardableResult
@@ -105,8 +106,8 @@ public func syncOperation(
 /// - Parameters:
 ///   - block: registers the steps; it runs on the target, as every block does.
 ///   - completion: called once when every step has finished.
-///   - cancellation: called when a step did not finish, to decide what happens: cancel, which is the default, rerun,
-///     awake, or a resolver. Also called when the cascade itself is cancelled.
+///   - cancellation: called when a step did not finish, to decide what happens next: cancel, which is the default,
+///     rerun, awake, or a resolver. Also called when the cascade itself is cancelled.
 @discardableResult
 public func cascadeOperation(
     on target: (any ExecutionTarget)? = nil, options: OperationOptions = .standard,
@@ -136,7 +137,7 @@ public func cascadeOperation<V: Sendable>(
 /// - Parameters:
 ///   - block: registers the children; it runs on the target, as every block does.
 ///   - completion: called once when every child has finished.
-///   - cancellation: called when a child did not finish, to decide what happens; see
+///   - cancellation: called when a child did not finish, to decide what happens next; see
 ///     ``cascadeOperation(on:options:_:completion:cancellation:)-(_,_,(CascadeScope)->Void,_,_)``.
 @discardableResult
 public func transactionalOperation(

@@ -37,7 +37,7 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
         hasValue = true
     }
 
-    /// Stores the value if it is there. Under the lock; it has not ended.
+    /// Stores the value if `give` provides one. Under the lock; it has not ended.
     ///
     /// - Parameter give: initializes the value; false: there is none.
     /// - Returns: as `give`.
@@ -128,7 +128,7 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     /// debug builds it stops the process and names the blocks on that stack.
     ///
     /// - Parameter timeout: how long to wait at most; nil: for ever. With a timeout, a worker runs nothing meanwhile.
-    ///   The operation goes on after it.
+    ///   The operation continues after the timeout.
     /// - Returns: the outcome; nil when the timeout expired first.
     @available(*, noasync, message: "Blocks the thread; use `outcome` or `value`.")
     @discardableResult
@@ -139,10 +139,10 @@ public class OperationHandle<Success: Sendable>: AnyOperation, @unchecked Sendab
     /// A new operation with the same block, options and closures for its end: ready, attempt 0. Handlers added with
     /// ``onOutcome(on:_:)`` are not copied.
     ///
-    /// An operation that has ended has released its block, closures, target, queue and options, except the name and the
-    /// handler target, so its copy has none of them; ``OperationOptions/keepsBlock`` prevents that. (A sync operation
-    /// keeps its target and queue.) The copy of a step that takes the value of an earlier one takes the same value, and
-    /// fails with ``RegistrationError/notAnEarlierStep`` if that step has not finished.
+    /// An operation that has ended has released its block, closures, target, queue and options, except the name, the
+    /// handler target and the context, so its copy has none of them; ``OperationOptions/keepsBlock`` prevents that. (A
+    /// sync operation keeps its target and queue.) The copy of a step that takes the value of an earlier one takes the
+    /// same value, and fails with ``RegistrationError/notAnEarlierStep`` if that step has not finished.
     ///
     /// - Complexity: O(1).
     public final func copy() -> Self { unsafeDowncast(makeCopy(), to: Self.self) }

@@ -3,7 +3,7 @@
 public import Runs
 public import Scheduling
 
-/// The options of an operation. Durations run on `clock`.
+/// The options of an operation. Durations are measured by `clock`.
 public struct OperationOptions: Sendable {
     fileprivate struct Fields: Sendable {
         var name: String?
@@ -50,8 +50,8 @@ public struct OperationOptions: Sendable {
         set { fields.handlerTarget = newValue }
     }
 
-    /// When its turns come, relative to other waiting operations; nil: the priority of the queue that it is added to,
-    /// else of its composite, else of the code that starts it. See ``AnyOperation/priority``.
+    /// How early its turns come, relative to those of other waiting operations; nil: the priority of the queue that it
+    /// is added to, else of its composite, else of the code that starts it. See ``AnyOperation/priority``.
     public var priority: Scheduler.Priority? {
         get { box?.fields.priority }
         set { fields.priority = newValue }
@@ -82,15 +82,16 @@ public struct OperationOptions: Sendable {
         set { fields.timeout = newValue }
     }
 
-    /// An attempt that has not ended within this time after its beginning is ended, as by a cancelled child.
+    /// An attempt that has not ended within this time after its beginning is ended as cancelled; a handler or a
+    /// resolver may then begin another one.
     public var attemptTimeout: Duration? {
         get { box?.fields.attemptTimeout }
         set { fields.attemptTimeout = newValue }
     }
 
-    /// The operation is cancelled if it has not ended by then; a child even while it waits for its composite to begin
-    /// it. No block of the operation begins after that. An operation that has not been started yet ends when it is
-    /// started.
+    /// The operation is cancelled if it has not ended by then; a child is cancelled even while it waits for its
+    /// composite to begin it. No block of the operation begins after that. An operation that has not been started yet
+    /// ends when it is started.
     public var deadline: ContinuousClock.Instant? {
         get { box?.fields.deadline }
         set { fields.deadline = newValue }
@@ -103,10 +104,10 @@ public struct OperationOptions: Sendable {
     }
 
     /// Which task-local values its block and handlers see: those that are bound where block and handlers are passed to
-    /// it, as with `Task { }`, or none; nil: as ``COQueues/context`` says.
+    /// it, as with `Task { }`, or none; nil: ``COQueues/context`` decides.
     ///
-    /// With values bound, this costs some 1 µs for each block that is passed and each that runs; with none bound, some
-    /// 5 ns.
+    /// With values bound, this costs about 1 µs each time a block is passed, and each time one runs; with none bound,
+    /// about 5 ns.
     public var context: Scheduler.Context? {
         get { box?.fields.context }
         set { fields.context = newValue }
@@ -156,9 +157,10 @@ public struct OperationOptions: Sendable {
 public struct COOperationResolver: Sendable {
     /// How a composite is redone; a leaf always reruns.
     public enum Redo: Sendable {
-        /// With its block.
+        /// Its block runs again.
         case rerun
-        /// With the children that have not finished. If the block had not registered all of them, same as `rerun`.
+        /// The children that have not finished are redone. If the block had not registered all children, the same as
+        /// `rerun`.
         case awake
     }
 

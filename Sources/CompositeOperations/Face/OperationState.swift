@@ -1,4 +1,4 @@
-// OperationState.swift - the states of operations, the causes of decisions, and the reasons of refusals.
+// OperationState.swift - the states of operations, the causes of decisions, and the reasons for refusals.
 
 public import Runs
 
@@ -33,7 +33,7 @@ public enum OperationState: Hashable, Sendable {
     case ready
     /// Started; its turn has not come.
     case queued
-    /// Its block runs, or has returned without an end; in a composite, the children run.
+    /// Its block runs, or has returned without ending the operation; in a composite, the children run.
     case executing
     /// Its own gate, or that of an enclosing composite, is closed: nothing starts and nothing completes.
     case suspended

@@ -1,4 +1,4 @@
-// Results.swift - the value of a composite, which is made of the values of its children.
+// Results.swift - the value of a composite, assembled from the values of its children.
 
 @_spi(Faces) internal import Runs
 
@@ -12,7 +12,7 @@
 /// }
 /// ```
 ///
-/// Any operation of the same tree may be named that has finished by the time the composite's children have. With any
+/// Any operation of the same tree may be named, if it has finished by the time the composite's children have. With any
 /// other operation the composite fails: ``RegistrationError/notAnEarlierStep``.
 public struct Results<Success: Sendable>: Sendable {
     /// Stores the composite's value, under the lock of its tree, when every child has finished; false: a value is
@@ -57,7 +57,7 @@ public struct Results<Success: Sendable>: Sendable {
         }
     }
 
-    /// Makes an array of `number` values.
+    /// Builds an array of `number` values.
     ///
     /// - Parameter value: initializes the value at an index; false: there is none.
     @inline(__always)
@@ -65,7 +65,7 @@ public struct Results<Success: Sendable>: Sendable {
         _ number: Int, to place: UnsafeMutablePointer<[V]>,
         _ value: (Int, UnsafeMutablePointer<V>) -> Bool
     ) -> Bool {
-        // All arrays without capacity share one buffer, into which the code below would write on several threads.
+        // All arrays without capacity share one buffer, and the code below would write to it from several threads.
         if number == 0 {
             place.initialize(to: [])
             return true
@@ -130,7 +130,7 @@ public final class Shared<Value>: @unchecked Sendable {
     init(_ initial: sending Value) { value = initial }
 
     /// Calls `body` with exclusive access to the value. Not re-entrant; waiting in `body` for another user of the value
-    /// is a deadlock.
+    /// deadlocks.
     public func withLock<R, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending R
     ) throws(E) -> sending R {

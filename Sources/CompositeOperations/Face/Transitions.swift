@@ -9,7 +9,7 @@ public struct Transition: Sendable, CustomStringConvertible {
     public let from: OperationState
     /// The state after.
     public let to: OperationState
-    /// The attempt.
+    /// The number of the attempt.
     public let attempt: Int
     /// When the state changed.
     public let instant: ContinuousClock.Instant
@@ -58,7 +58,7 @@ final class TransitionBuffer: Sendable {
         }
     }
 
-    /// Only its iterator holds it strongly.
+    /// A weak reference: only its iterator holds the buffer strongly.
     struct Weak {
         private(set) weak var buffer: TransitionBuffer?
         init(_ buffer: TransitionBuffer) { self.buffer = buffer }

@@ -1,9 +1,9 @@
 // AnyOperation+Inspection.swift - what dumps show of a tree of operations, and of waits for an operation.
 //
-// A tree is walked in critical sections. Each visits 32 operations at most, copies their state, and retains the operations
-// that it has to name; texts are made under no lock. So a worker that needs the lock waits for some microseconds. The tree
-// may change between two sections: a dump shows each operation as it was when visited, not the tree as it was at one
-// moment.
+// A tree is walked in critical sections. Each visits 32 operations at most, copies their state, and retains the
+// operations that it has to name; texts are built under no lock. So a worker that needs the lock waits for some
+// microseconds. The tree may change between two sections: a dump shows each operation as it was when visited, not the
+// tree as it was at one moment.
 //
 // Plain children are counted, and stay plain: looking at one would take all of them, and so change what is inspected.
 

@@ -3,7 +3,7 @@
 internal import Scheduling
 
 extension COOperationQueue {
-    /// Two lines for each priority, one of children and one of all other operations: the highest priority first.
+    /// Two lines for each priority, one for children and one for all other operations; the highest priority first.
     ///
     /// Of 61 admissions, one goes to the lowest waiting priority, and another one to the default.
     struct Lines {
@@ -57,8 +57,8 @@ extension COOperationQueue {
         }
     }
 
-    /// Tickets by their numbers. Those that arrive in that order, as most do, are in an array; those that return to an
-    /// earlier place are in a heap. The entry of a ticket that has moved elsewhere stays until it is reached.
+    /// Tickets, ordered by number. Tickets that arrive in that order, as most do, are in an array; those that return to
+    /// an earlier place are in a heap. The entry of a ticket that has moved elsewhere stays until it is reached.
     ///
     /// - Complexity: O(1) amortised; O(log n) for a ticket that returns.
     struct Line {
@@ -69,7 +69,7 @@ extension COOperationQueue {
             let ticket: Unmanaged<Ticket>
         }
 
-        /// Stale entries are removed at no fewer entries than this; capacity up to this is kept.
+        /// While there are fewer entries than this, stale ones are not removed; capacity for this many is kept.
         private static let least = 32
 
         private let priority: Scheduler.Priority

@@ -21,7 +21,7 @@ extension COOperationQueue {
             case asleep
             /// Holds a slot.
             case running
-            /// Needs no slot now: a composite after its registration, a suspended operation, one that pauses.
+            /// Needs no slot now: a composite after its registration, or an operation that is suspended or pauses.
             case aside
         }
 
@@ -37,19 +37,20 @@ extension COOperationQueue {
         /// How many of its blocks had begun when it was given the number.
         @exclusivity(unchecked) var runs: Int32 = 0
         @exclusivity(unchecked) fileprivate(set) var state = State.outside
-        /// The priority of its operation, when the queue examined it last.
+        /// The priority that its operation had when the queue last examined it.
         @exclusivity(unchecked) var priority = Scheduler.Priority.default
         /// Whether the line of that priority has an entry for it with that number.
         @exclusivity(unchecked) var isListed = false
-        /// Whether the operation is a child, which goes first and is not counted as pending. Set when the queue
-        /// examines it first: an operation that has a number cannot become a child any more.
+        /// Whether the operation is a child, which goes first and is not counted as pending. Set when the queue first
+        /// examines it: an operation that has a number cannot become a child any more.
         @exclusivity(unchecked) var isChild = false
         private let instance = Instance(.tickets)
 
         /// Called before its operation is started.
         func isIn(_ queue: COOperationQueue) { self.queue = Self.address(of: queue) }
 
-        /// Whether it belongs to a queue, or to a deallocated one that had the same address: then it is outside.
+        /// Whether it belongs to a queue. Also true if it belonged to a deallocated queue with the same address; then
+        /// it is outside.
         func isOf(_ queue: COOperationQueue) -> Bool { self.queue == Self.address(of: queue) }
 
         private static func address(of queue: COOperationQueue) -> UnsafeRawPointer {
@@ -129,7 +130,7 @@ extension COOperationQueue {
             }
         }
 
-        /// The frontmost pending ticket.
+        /// The first pending ticket in the list.
         ///
         /// - Complexity: O(1) amortised.
         mutating func oldestPending() -> Ticket? {
@@ -137,7 +138,8 @@ extension COOperationQueue {
             return firstPending?.takeUnretainedValue()
         }
 
-        /// Makes a ticket the last one of all. The ticket is not pending: another attempt begins with a slot.
+        /// Gives a ticket a new number, the last of all. The ticket is not pending: it is new, or has held a slot since
+        /// it last waited.
         mutating func number(_ ticket: Ticket, runs: Int32) {
             lastNumber += 1
             ticket.number = lastNumber

@@ -1,4 +1,4 @@
-// COOperationQueue.swift - admits operations to a target: a limited number at a time, in an order.
+// COOperationQueue.swift - admits operations to a target: a limited number at a time, in a given order.
 //
 // A queue inspects operations; an operation never pushes its state to the queue. Whenever a change of an operation may
 // concern its queue, `reconcile` is called for the operation, after the change and under no lock. There the queue
@@ -21,7 +21,7 @@ internal import CompositeOperationsBasics
 public import Scheduling
 internal import Synchronization
 
-/// Decides when operations may run: a limited number at a time, in an order. Its target decides where they run.
+/// Decides when operations may run: a limited number at a time, in a given order. Its target decides where they run.
 ///
 /// Aim an operation at it with `on:`, or ``add(_:)`` one that is ready. The children of a composite go through the
 /// queue of the composite, before all others of their priority. A composite holds a slot for its registration block
@@ -31,7 +31,7 @@ internal import Synchronization
 ///
 /// - SeeAlso: `OperationQueue`.
 public final class COOperationQueue: ExecutionTarget {
-    /// In which order operations are admitted.
+    /// The order in which operations are admitted.
     public enum Order: Hashable, Sendable {
         /// The oldest first.
         case fifo
@@ -67,8 +67,8 @@ public final class COOperationQueue: ExecutionTarget {
     ///     ``Order/aggressiveLIFO``, as many as may run.
     ///   - slots: what a suspended operation does with its slot.
     ///   - priority: the priority of operations that are added to it; see ``priority``.
-    ///   - target: where operations run; nil: the default queue in force here, now. If this is a queue, its target is
-    ///     used, without its limits.
+    ///   - target: where operations run; nil: the default queue in force at this call. If this is a queue, its target
+    ///     is used, without its limits.
     /// - Precondition: `runningLimit` is at least 1, `pendingLimit` at least 0; also when they are set later.
     public init(
         _ order: Order = .fifo, runningLimit: Int? = nil, pendingLimit: Int? = nil,
@@ -115,11 +115,11 @@ public final class COOperationQueue: ExecutionTarget {
 
     // MARK: Admission
 
-    /// The need of an operation that its queue has to serve.
+    /// The service that an operation needs from its queue.
     enum Need {
         /// A slot, and then its turn.
         case turn
-        /// A turn, later.
+        /// A turn, but the operation is not due yet.
         case laterTurn
         /// The slot that it has, or should have.
         case slot
@@ -129,7 +129,7 @@ public final class COOperationQueue: ExecutionTarget {
         case over
     }
 
-    /// A need, and what else the queue has to know.
+    /// A need, and the other facts that the queue has to know.
     fileprivate struct Demand {
         let need: Need
         /// Held by the operation.
@@ -185,8 +185,8 @@ public final class COOperationQueue: ExecutionTarget {
         change { state, verdict in look(at: operation, &state, &verdict) }
     }
 
-    /// An operation of the queue has finished in one step. The caller holds the operation and its ticket. Under no
-    /// lock.
+    /// An operation of the queue has finished in one step (`leaveFinished`). The caller holds the operation and its
+    /// ticket. Under no lock.
     func hasFinished(_ ticket: Unmanaged<Ticket>) {
         change { state, _ in ticket._withUnsafeGuaranteedRef { state.all.move($0, to: .outside) } }
     }
@@ -204,7 +204,7 @@ public final class COOperationQueue: ExecutionTarget {
         return answer
     }
 
-    /// Whether a ticket still holds the slot that it was given after `runs` blocks of its operation.
+    /// Whether a ticket still holds the slot that it was given after `runs` blocks of its operation had begun.
     func isHeld(_ ticket: Ticket, since runs: Int32) -> Bool {
         state.withLock { _ in ticket.state == .running && ticket.runs == runs }
     }
@@ -223,7 +223,7 @@ public final class COOperationQueue: ExecutionTarget {
     }
 
     /// Whether every slot is held by an operation whose turn is on its way to a lane that the calling thread is in: so
-    /// none of them can begin before that thread goes on. False for a dispatch queue, as there is no way to know
+    /// none of them can begin before that thread continues. False for a dispatch queue, as there is no way to know
     /// whether it is serial. Under no lock.
     var waitsForThisThread: Bool {
         guard let lane = target as? SerialLane, lane.isOnStack else { return false }
@@ -244,7 +244,7 @@ public final class COOperationQueue: ExecutionTarget {
         case forNobody
     }
 
-    /// Starts an operation that is added.
+    /// Starts an operation that is being added.
     ///
     /// - Parameter start: called under the lock; starts it, unless there is no room for it.
     /// - Returns: the result of `start`: whether it is started.
@@ -263,7 +263,7 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// - Parameter isInvited: a newcomer for which there was room, and which must not be refused any more.
+    /// - Parameter isInvited: the operation is a newcomer for which room was found: it must not be refused any more.
     private func look(
         at operation: AnyOperation, isInvited: Bool = false, _ state: inout State, _ verdict: inout Verdict
     ) {
@@ -326,7 +326,7 @@ public final class COOperationQueue: ExecutionTarget {
     private func refuse(_ newcomer: Ticket, _ state: inout State, _ verdict: inout Verdict) {
         guard let limit = state.pendingLimit else { return }
         pump(&state, &verdict)
-        // A newcomer that need not wait may find too many that do, if the limit was lowered.
+        // If the limit was lowered, a newcomer that need not wait may find too many operations waiting.
         if state.all.pending > limit, newcomer.waits { _ = takeOut(newcomer, .queueFull, &state, &verdict) }
     }
 
@@ -371,7 +371,7 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// How many operations may wait. Operations that wait already stay.
+    /// How many operations may wait. If it is lowered, operations that already wait stay.
     public var pendingLimit: Int? {
         get { state.withLock { $0.pendingLimit } }
         set {
@@ -384,7 +384,7 @@ public final class COOperationQueue: ExecutionTarget {
     /// have the priority of their composite, or inherit one.
     ///
     /// Operations of a higher priority are admitted before those of a lower one; within a priority children go first,
-    /// and then the queue's order counts. Of 61 admissions, one goes to the lowest waiting priority, so that no
+    /// and then the queue's order applies. Of 61 admissions, one goes to the lowest waiting priority, so that no
     /// priority waits for ever.
     public var priority: Scheduler.Priority? {
         get { Scheduler.Priority(mark: priorityMark.load(ordering: .relaxed)) }
@@ -404,12 +404,13 @@ public final class COOperationQueue: ExecutionTarget {
     /// Stops starting the operations that wait in it. Running operations go on, and its target is not affected.
     public func suspend() { state.withLock { _ in suspended.store(true, ordering: .sequentiallyConsistent) } }
 
-    /// Starts as many operations as there are slots, in its order.
+    /// Resumes the queue: starts as many waiting operations as there are free slots, in its order.
     public func resume() {
         change { state, verdict in
             suspended.store(false, ordering: .sequentiallyConsistent)
-            // Examine all of them before the first one takes its turn: the first to go need not be the first that came.
-            // A ticket that moves on, or leaves, is behind this walk, and displaces none, as it has waited before.
+            // Examine all sleeping tickets before the first one takes its turn: the first to be admitted need not be
+            // the first that arrived. This walk has already passed a ticket that moves or leaves. Such a ticket
+            // displaces none, as it has waited before.
             var next = state.all.first
             while let ticket = next?.takeUnretainedValue() {
                 next = ticket.next
@@ -423,7 +424,7 @@ public final class COOperationQueue: ExecutionTarget {
     /// Whether it is suspended.
     public var isSuspended: Bool { suspended.load(ordering: .sequentiallyConsistent) }
 
-    /// The number of its operations: pending, running, or aside.
+    /// The number of operations in it: those that wait, those that hold a slot, and those that need none at present.
     public var operationCount: Int { state.withLock { $0.all.count } }
 
     /// The operations that wait for their turn, the oldest first.
@@ -439,7 +440,7 @@ public final class COOperationQueue: ExecutionTarget {
         state.withLock { $0.all.operations { $0.state == .aside && $0.operation?.composition != nil } }
     }
 
-    /// Cancels all operations in it, in one step: those that wait for their turn do not begin any more.
+    /// Cancels all operations in it, in one step: those that wait for their turn never begin.
     ///
     /// - Complexity: O(operations in it, and their registered descendants).
     public func cancelAll(_ reason: CancelReason? = nil) {
@@ -468,7 +469,7 @@ public final class COOperationQueue: ExecutionTarget {
         }
     }
 
-    /// The part that a dump shows.
+    /// The state that a dump shows.
     ///
     /// - Parameter most: the maximum number of tickets.
     func sample(_ most: Int) -> Sample {
@@ -488,7 +489,7 @@ public final class COOperationQueue: ExecutionTarget {
 
     // MARK: ExecutionTarget
 
-    /// Runs work on its target, past the limits, which concern operations only.
+    /// Runs work on its target, bypassing the limits, which apply to operations only.
     public func submit(_ work: ExecutionWork) {
         if let target { target.submit(work) } else { ExecutionWork.run(on: nil) { work.run() } }
     }

@@ -40,12 +40,13 @@ public enum COQueues {
     @inline(__always)
     static var oneIsInForce: Bool { areInUse && inForce != nil }
 
-    /// Whether a default queue has ever been set, for the process or for a part of the program. Never reset: one word
-    /// to read, where a task-local value would have to be searched for.
+    /// Whether a default queue has ever been set, for the process or for a part of the program. Never reset. Reading
+    /// this one word saves a search for a task-local value.
     static var areInUse: Bool { haveBeenUsed.load(ordering: .relaxed) }
     private static let haveBeenUsed = Atomic(false)
 
-    /// Whether there has been a queue, or a default queue for a part of the program: then blocks may have surroundings.
+    /// Whether a queue, or a default queue for a part of the program, was ever created: if so, blocks may have
+    /// surroundings.
     static var haveSurroundings: Bool { hasSurroundings.load(ordering: .relaxed) }
     private static let hasSurroundings = Atomic(false)
 
@@ -60,7 +61,7 @@ public enum COQueues {
         isSet.load(ordering: .acquiring) ? global.withLock { $0 } : nil
     }
 
-    /// The queue that an operation made here runs on when it is not given one: that of the innermost
+    /// The queue that an operation created here runs on when it is not given one: that of the innermost
     /// `withDefaultQueue`, else the one that was set, else the built-in scheduler.
     public static var defaultQueue: any ExecutionTarget { inForce ?? Scheduler.shared }
 
@@ -81,7 +82,7 @@ public enum COQueues {
         return former ?? Scheduler.shared
     }
 
-    /// Calls `body` with another default queue: for the operations that it makes, and within their blocks.
+    /// Calls `body` with another default queue: for the operations that it creates, and within their blocks.
     public static func withDefaultQueue<R, E: Error>(
         _ target: any ExecutionTarget, _ body: () throws(E) -> R
     ) throws(E) -> R {
@@ -91,7 +92,7 @@ public enum COQueues {
         return try result.get()
     }
 
-    /// Calls `body` with another default queue: for the operations that it makes, and within their blocks.
+    /// Calls `body` with another default queue: for the operations that it creates, and within their blocks.
     public static func withDefaultQueue<R, E: Error>(
         _ target: any ExecutionTarget, isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(E) -> R

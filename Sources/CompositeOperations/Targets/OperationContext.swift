@@ -10,14 +10,14 @@ internal import CompositeOperationsBasics
 public import Scheduling
 internal import Synchronization
 
-/// Copies of the values that were bound where it was made, for any number of calls.
+/// Copies of the values that were bound where it was created, for any number of calls.
 final class OperationContext: Sendable {
     private let values: Values
     private let instance = Instance(.contexts)
 
     enum Values: Sendable {
         case known([any BoundValue])
-        /// For a runtime of which nothing is known.
+        /// For a runtime that is not known.
         case ofTask(TaskCopies)
         /// The values of another context, and the trace of a root.
         case traced(OperationContext?, RunTrace)
@@ -25,7 +25,7 @@ final class OperationContext: Sendable {
 
     init(_ values: Values) { self.values = values }
 
-    /// The context of the calling code; nil: no value of the user's is bound here, or `options` exclude them. Under no
+    /// The context of the calling code; nil: no user value is bound here, or `options` exclude user values. Under no
     /// lock.
     static func here(_ options: OperationOptions?) -> OperationContext? {
         guard (options?.context ?? COQueues.context) == .inherited, COQueues.haveValuesHere else {
@@ -54,7 +54,7 @@ final class OperationContext: Sendable {
     final class TaskCopies: @unchecked Sendable {
         // Unchecked: `next` is under the lock.
         private let lock = WordLock()
-        /// Can be run only once: so it first makes the next one, which copies its values.
+        /// Can be run only once: so it first creates the next one, which copies its values.
         private var next = SynchronousTask()
 
         func run(_ body: () -> Void) {
@@ -83,7 +83,7 @@ extension COQueues {
     /// Which task-local values blocks and handlers see, unless ``OperationOptions/context`` of their operation decides:
     /// those that are bound where they are passed to the operation, which is the default, or none.
     ///
-    /// Read when they are passed to the operation.
+    /// This setting is read when they are passed to the operation.
     public static var context: Scheduler.Context {
         get { areEmptyByDefault.load(ordering: .relaxed) ? .empty : .inherited }
         set { areEmptyByDefault.store(newValue == .empty, ordering: .relaxed) }
@@ -92,7 +92,7 @@ extension COQueues {
     /// Whether an operation without options that is given its block here has a context.
     static var giveContextHere: Bool { context == .inherited && haveValuesHere }
 
-    /// Whether task-local values of the user's may be bound where this is called.
+    /// Whether a user's task-local values may be bound where this is called.
     static var haveValuesHere: Bool { BoundValues.areHere && haveOthersThanOurs }
 
     @inline(never)
@@ -100,7 +100,7 @@ extension COQueues {
         BoundValues.allKeysHere { ours.contains($0) } != true
     }
 
-    /// Copies of the user's values that are bound where this is called; nil: nothing is known of the runtime.
+    /// Copies of the user's values that are bound where this is called; nil: the runtime is not known.
     static var copiesHere: [any BoundValue]? { BoundValues.copies { ours.contains($0) } }
 
     private static let ours = OurKeys()

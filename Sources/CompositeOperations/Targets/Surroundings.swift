@@ -1,7 +1,7 @@
 // Surroundings.swift - the surroundings of a block: the default queue in force, and the slots that are held for it.
 //
 // The default queue, and the slots of the block and of its waiters, are a task-local value, so that a task that the
-// block makes has them, too. A waiting thread may run blocks of other operations nested on its stack, which must not
+// block creates has them, too. A waiting thread may run blocks of other operations nested on its stack, which must not
 // see that value. So the value is bound for each block, to nil if there is none.
 //
 // The slots that are held on a thread's stack are stored per thread (`HeldSlot.onThisThread`). Their holders are blocks
@@ -80,7 +80,7 @@ struct HeldSlot: @unchecked Sendable {
         return found
     }
 
-    /// Calls `body` with these held on the stack, in addition to those that are held below it.
+    /// Calls `body` with these slots held on the stack, in addition to those that are held below it.
     ///
     /// - Parameters:
     ///   - callers: the slots on the stack of a sync operation's caller, and of the calling block.
@@ -157,18 +157,18 @@ struct Surroundings {
 }
 
 extension COQueues {
-    /// The surroundings of the block that runs here, or that made the task that runs here.
+    /// The surroundings of the block that runs here, or that created the task that runs here.
     @TaskLocal static var surroundings: Surroundings?
 
     /// The default queue of a part of the program.
     static var scoped: Scope? { surroundings?.scope }
-    /// The slots of the block that runs here, or that made the task that runs here, and of its waiters.
+    /// The slots of the block that runs here, or that created the task that runs here, and of its waiters.
     static var slots: [HeldSlot] { surroundings?.slots ?? [] }
 
     /// Calls a block of an operation.
     ///
     /// - Parameters:
-    ///   - scope: where the operation was made.
+    ///   - scope: the scope in which the operation was created.
     ///   - callers: the slots of a sync operation's caller.
     ///   - slot: the block's own.
     ///   - operation: the operation whose block it is.
@@ -195,13 +195,13 @@ extension COQueues {
         $surroundings.withValue(surroundings) { HeldSlot.holding(slot, body) }
     }
 
-    /// Calls `body`, which is unrelated to the code that runs here, except that it is on its stack.
+    /// Calls `body`, which is unrelated to the code that runs here, except that it runs on the same stack.
     static func apart<Answer>(_ body: () -> Answer) -> Answer {
         haveSurroundings ? within(Surroundings(), body) : body()
     }
 
     /// Calls the block of an operation, or of a plain child of one, which is unrelated to the code that runs here,
-    /// except that it is on its stack.
+    /// except that it runs on the same stack.
     static func apart<Answer>(of operation: Unmanaged<AnyOperation>, _ body: () -> Answer) -> Answer {
         guard haveSurroundings else { return body() }
         let number = operation._withUnsafeGuaranteedRef { $0.numberForDumps }

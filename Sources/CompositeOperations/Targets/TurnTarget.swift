@@ -32,7 +32,7 @@ extension CompletionCounter {
             Unmanaged<AnyOperation>.fromOpaque(object)._withUnsafeGuaranteedRef { $0.isPart(of: operation) }
         } orChildrenWhere: { children, child in
             PlainChildren.composite(of: children)._withUnsafeGuaranteedRef { composite in
-                // The awaited operation may be the child itself, which has become an operation by the wait.
+                // The awaited operation may be the child itself, which the wait has turned into an operation.
                 let isIt = child.map { node in
                     composite.look { PlainNode(address: node).object === operation }
                 }
@@ -74,7 +74,7 @@ extension AnyOperation {
         case let executor as ExecutorTarget:
             executor.submit(ExecutionWork(turnOf: self), priority.ofTasks)
         case let waiter as WaitingThread where !waiter.isInline:
-            // As a turn: the waiting thread finds it in its own worker's deque.
+            // Sent as a turn, so that the waiting thread can find it in its own worker's deque.
             sendTurn(to: waiter.destination ?? Scheduler.shared, at: priority)
         default: target.submit(ExecutionWork(turnOf: self))
         }

@@ -1,8 +1,8 @@
 // AnyOperation+End.swift - how an end is decided, propagates up and down the tree, and is settled.
 //
 // A decision (one step under the lock):
-//   1  the operation is decided; everything below it is marked, and starts nothing any more;
-//   2  the enclosing composite is notified: it goes on, completes, or begins a round; if that decides it, step 2
+//   1  the operation is decided; everything below it is marked, and starts nothing from then on;
+//   2  the enclosing composite is notified: it continues, completes, or begins a round; if that decides it, step 2
 //      repeats one level up;
 //   3  the attempts that ended are released, inner before outer; operations that are quiescent and out of reach of a
 //      redo settle, inner before outer.
@@ -50,8 +50,8 @@ extension AnyOperation {
     /// - Parameter freed: the units that its attempt held.
     @inline(__always)
     final func carryUp(_ freed: Int32, _ effects: inout Effects) {
-        // An operation above that starts over settles everything that it drops. That includes this operation, which
-        // then has no parent any more, unless it holds a unit, as the operations in between do.
+        // Read before step 2: an operation above that starts over settles everything that it drops. That includes this
+        // operation, which then has no parent any more, unless it holds a unit, as the operations in between do.
         let first = parentReference
         // Step 2.
         let top = Unmanaged.passUnretained(self).carryingUp(&effects)
@@ -84,7 +84,7 @@ extension AnyOperation {
         }
     }
 
-    /// Ends everything that went on for this attempt. Under the lock.
+    /// Ends everything that was under way for this attempt. Under the lock.
     @inline(__always)
     final func decided(_ effects: inout Effects) {
         if isAdmitted { effects.reconcile(self) }
@@ -260,11 +260,11 @@ extension Unmanaged<AnyOperation> {
 // MARK: Cancel
 
 extension AnyOperation {
-    /// Cancels it: before its start, or while it runs, is suspended, decides or waits.
+    /// Cancels it: before its start, or while it runs, is suspended, awaits a decision or pauses.
     ///
     /// When the call returns, the operation and everything below it read as cancelled, and no block of theirs starts
-    /// any more. Running blocks are awaited, and so is an asynchronous one whose task is on its way: that task is
-    /// cancelled. Handlers are posted, not called.
+    /// any more. Running blocks are awaited. The task of an asynchronous block is cancelled and awaited, even if it has
+    /// not begun. Handlers are posted, not called.
     ///
     /// - Parameter reason: nil: that it was requested; while a decision is open, the cause of the decision, so that the
     ///   outcome is a failure if there was one.

@@ -3,8 +3,8 @@
 extension AnyOperation {
     /// Closes its gate: no block of it or below it starts, and no composite below completes, until ``resume(_:)``.
     ///
-    /// Running blocks go on, and so does an asynchronous one whose task is on its way. Their tokens show the closed
-    /// gate, and they may end.
+    /// Running blocks continue, and so does an asynchronous block whose task exists but has not begun. Their tokens
+    /// report the closed gate, and they may end.
     ///
     /// - Returns: false, with no effect, when its gate is closed already, or its outcome is decided.
     /// - Complexity: O(registered descendants).
@@ -58,7 +58,8 @@ extension AnyOperation {
     }
 
     /// Whether the caller's token is still current: a token by its attempt, a scope by its epoch, a handle always.
-    /// Under the same lock as the change: otherwise a redo between check and change would be hit by a stale call.
+    /// Under the same lock as the change: otherwise a stale call could hit an attempt that began between check and
+    /// change.
     final func isCurrent(_ number: Int32?, _ epoch: Int32?) -> Bool {
         (number == nil || number == machine.attempt) && (epoch == nil || epoch == composition?.epoch)
     }

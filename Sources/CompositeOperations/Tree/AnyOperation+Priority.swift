@@ -12,8 +12,8 @@ internal import Runs
 public import Scheduling
 
 extension AnyOperation {
-    /// When its turns come, relative to other waiting operations. Its options decide, else the queue that it is added to,
-    /// else its composite, else the code that starts it.
+    /// How early its turns come, relative to those of other waiting operations. Its options decide, else the queue that it
+    /// is added to, else its composite, else the code that starts it.
     ///
     /// On a worker of a scheduler, code has the priority of the turn that runs, which is that of its operation or job,
     /// except on lanes and in raised operations; elsewhere it has the priority of its task. Before its start an operation
@@ -193,7 +193,7 @@ extension AnyOperation {
         }
     }
 
-    /// One of several turns that are on their way (I2) has come or is refused. Under the lock.
+    /// One of several turns that are on their way (I2) has come or was refused. Under the lock.
     ///
     /// - Returns: false: it is the only one.
     final func oneOfMoreTurnsIsOver() -> Bool {
@@ -204,9 +204,9 @@ extension AnyOperation {
 }
 
 extension Composition {
-    /// The children before a place that the child at that place waits for, each only once for each priority.
+    /// The children before an index that the child at that index waits for, each only once for each priority.
     ///
-    /// - Complexity: O(children between the places of this call and of earlier ones).
+    /// - Complexity: O(children between the index of this call and those of earlier calls).
     func takeNotRaised(before place: Int, to priority: Scheduler.Priority) -> [AnyOperation] {
         if order.width == .max { return [] }
         let first = max(raisedToHigh, priority == .high ? 0 : raisedToDefault)
@@ -267,7 +267,7 @@ extension Scheduler.Priority? {
 }
 
 extension Task<Void, Never> {
-    /// Raises its priority, in a separate piece of work: that calls user handlers.
+    /// Raises its priority, in a separate piece of work: raising it calls user handlers.
     func escalateElsewhere(to priority: Scheduler.Priority) {
         let priority = priority.ofTasks ?? .medium
         ExecutionWork.run(on: nil) { escalatePriority(to: priority) }

@@ -13,7 +13,7 @@ extension AnyOperation {
 
     final func rerun(after pause: Duration, number: Int32?) -> Bool {
         change { effects in
-            // A leaf decides only while a fallback runs, and the limit of attempts is strict.
+            // A leaf is deciding only while code of its resolver is called, and the limit of attempts is strict.
             guard isComposite || machine.phase != .deciding,
                 !isExhausted,
                 redo(
@@ -26,7 +26,7 @@ extension AnyOperation {
 
     /// Lets a resolver decide: another attempt, or its fallback.
     ///
-    /// - Returns: false, with no effect, unless it executes or decides.
+    /// - Returns: false, with no effect, unless it is executing, or is a composite with an open decision.
     @discardableResult
     public final func resolve(using resolver: COOperationResolver) -> Bool {
         resolve(using: resolver, number: nil)
@@ -61,7 +61,7 @@ extension AnyOperation {
     ) -> Bool {
         var how = how
         if how == .awake {
-            // There is nothing to go on with unless the block registers everything. If it is running, that is known
+            // There is nothing to continue with unless the block registers everything. If it is running, that is known
             // when it returns (`proceed`).
             guard machine.phase == .deciding, withComposition({ !$0.hasThrown }) ?? false else {
                 return false
@@ -179,7 +179,7 @@ extension AnyOperation {
     private final func exhaust(_ resolver: COOperationResolver, _ effects: inout Effects) -> Bool {
         composition?.isExhausted = true
         let extras = ensureExtras()
-        // Once: an enclosing composite may have the operation redone.
+        // Only once, even if an enclosing composite has the operation redone.
         guard let fallback = resolver.fallback, !extras.hasFallenBack else { return false }
         extras.hasFallenBack = true
         observe(&effects)
@@ -194,7 +194,7 @@ extension AnyOperation {
         return true
     }
 
-    /// The handler has made no decision, which is a decision, too.
+    /// A handler has returned, or a `DecisionHold` was released. If no decision was made, that is a decision, too.
     final func decisionIsOver(_ number: Int32) {
         change { effects in
             if machine.phase == .deciding, machine.attempt == number { giveUpHold(&effects) }

@@ -14,9 +14,9 @@ extension AnyOperation {
     ///
     /// - Parameters:
     ///   - bringsBlock: `prepare` sets the block.
-    ///   - queue: it is added to that queue, which may refuse it.
-    ///   - prepare: called under the lock if the operation is started, so that of two threads, the one that starts it
-    ///     also sets the block.
+    ///   - queue: the queue that it is added to, which may refuse it.
+    ///   - prepare: called under the lock if the operation is started, so that of two competing threads, the one that
+    ///     starts the operation also sets its block.
     final func startIfReady(
         bringsBlock: Bool = false, addedTo queue: COOperationQueue? = nil, _ prepare: () -> Void = {}
     ) -> Bool {
@@ -54,7 +54,7 @@ extension AnyOperation {
         startNew()
     }
 
-    /// Sets those closures for its end that are given. Under the lock, or before the operation is published; it is
+    /// Sets the closures for its end that are not nil. Under the lock, or before the operation is published; it is
     /// ready.
     ///
     /// - Returns: the closures that are replaced.
@@ -135,7 +135,7 @@ extension AnyOperation {
         _ = Unmanaged.passRetained(self)
     }
 
-    /// Records that it has begun, by its start or through its composite: its time limits run. Under the lock.
+    /// Records that it has begun, by its start or through its composite: its time limits begin to run. Under the lock.
     @inline(__always)
     final func began(_ effects: inout Effects) { if extras != nil { beganTimed(&effects) } }
 
@@ -176,10 +176,10 @@ extension AnyOperation {
         }
     }
 
-    /// The target will not run it, as it was shut down.
+    /// The target will not run it, because the target was shut down.
     ///
-    /// Done in a separate piece of work: operations that become due by this end may be refused in turn, and so on, and
-    /// all of this would nest on one stack.
+    /// Done in a separate piece of work: operations that become due as a result of this end may be refused in turn, and
+    /// so on, all nested on one stack.
     final func turnIsRefused() {
         ExecutionWork.run(on: nil) { [self] in
             change { effects in
@@ -248,14 +248,14 @@ extension AnyOperation {
         COQueues.calling(in: scope, callers, slot, context, of: self) { call(number) }
     }
 
-    /// The slot that it keeps for its block, which begins. Under the lock.
+    /// The slot that it holds for its block, which is about to begin. Under the lock.
     @inline(__always)
     private final var slotOfBlock: HeldSlot.Reference? {
         guard let ticket else { return nil }
         return HeldSlot.Reference(ticket: ticket, runs: machine.runs - 1)
     }
 
-    /// Like `execute`, where a waiter may be below this on the stack, whose surroundings it must not see.
+    /// Like `call`, but hides the surroundings of a waiter that may be below this call on the stack.
     @inline(never)
     private final func executeApart(_ number: Int32) {
         COQueues.apart(of: .passUnretained(self)) { call(number) }
@@ -390,7 +390,7 @@ extension AnyOperation {
     /// Does what waited for its quiescence. Under the lock.
     ///
     /// - Parameter isWithinReach: in and out: a composite above can undo the end of this operation, or of one below.
-    ///   Then it can also undo the ends in between: it is searched for once on the way up.
+    ///   Then it can also undo the ends in between, so one search is enough on the way up.
     /// - Returns: whether a new attempt has begun, which now owns its parent's unit.
     final func quiesce(_ isWithinReach: inout Bool, _ effects: inout Effects) -> Bool {
         switch machine.phase {

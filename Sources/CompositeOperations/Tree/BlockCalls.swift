@@ -2,7 +2,7 @@
 // the node (CBlockCalls.h).
 //
 // The compiler calls a closure whose result is of a generic type this way, but does not guarantee it. So it is tried
-// once, with values and errors of some kinds. If that fails, every child has an object.
+// once, with values and errors of several kinds. If that fails, every child has an object.
 
 internal import CBlockCalls
 
@@ -29,7 +29,7 @@ enum BlockCalls {
         init(call: consuming @escaping @Sendable (Input) throws -> V) { self.call = call }
     }
 
-    /// Likewise, of one of a range.
+    /// Likewise, of one child of a range.
     struct Indexed { let call: @Sendable (Int) throws -> Void }
 
     /// The words of a closure, without a reference.

@@ -16,8 +16,8 @@
 //       `finished`, or at the close.
 //   I4  the composite holds the store until it settles, or until it has taken the children and its block has returned. The
 //       registering thread uses the store without a reference while its block is running. The store holds the tree's
-//       domain, so that finished children can be queried under its lock. It holds the composite only from a taking until no
-//       thread is inside any more: before the taking, the composite cannot end (I2).
+//       domain, so that finished children can be queried under its lock. It holds the composite only from the moment its
+//       children are taken until no thread is inside any more: before that, the composite cannot end (I2).
 //   I5  a node has an object if it was taken, or had finished and was queried. The node holds the object, so that all
 //       handles of a child refer to one operation.
 
@@ -27,8 +27,8 @@ internal import Synchronization
 
 /// A composition's record of its plain children.
 ///
-/// Not copyable: the fields under the lock are read while the settling thread releases the other fields under none, and a
-/// copy would have to retain these.
+/// Not copyable: the fields under the lock are read while the settling thread releases the other fields without the lock,
+/// and a copy would have to retain those.
 struct PlainPart: ~Copyable {
     /// The store, while the children are plain. Under the lock. With a reference, which the composition releases.
     fileprivate var reference: Unmanaged<PlainChildren>?
@@ -36,15 +36,15 @@ struct PlainPart: ~Copyable {
     var count = 0
     /// The stores that were taken, the current one last: to be released under no lock.
     var taken: [PlainChildren] = []
-    /// Stands for each child that had finished when they were taken, and has not been queried since.
+    /// Stands in for each child that had finished when they were taken, and has not been queried since.
     var stub: AnyOperation?
-    /// The store with which the composite has finished: to be released likewise, on the settling thread.
+    /// The store with which the composite has finished: also to be released under no lock, on the settling thread.
     var last: PlainChildren?
 
     // Used only by the thread that is executing the registration block.
     /// Where the task-local values of that block are.
     var values: BoundValues.Place?
-    /// There can be no plain children in this epoch.
+    /// No plain child can be added in this epoch any more.
     var isRefused = false
 
     /// The store, while the children are plain. Under the lock.
@@ -110,13 +110,13 @@ extension Composition {
         return PlainPlace(children: children, node: PlainNode(address: node))
     }
 
-    /// Whether a child that is made here inherits a target, or has a context. On the registering thread.
+    /// Whether a child that is created here inherits a target, or has a context. On the registering thread.
     @inline(__always)
     private var givesItsPlace: Bool {
         COQueues.oneIsInForce || (plain.values?.isEmpty != true && COQueues.giveContextHere)
     }
 
-    /// The first plain child, if this is the registering thread.
+    /// Room for the first plain child, if the calling thread is the registering thread.
     @inline(never)
     private func openPlain(
         _ thread: UInt, _ epoch: Int32, _ append: (UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
@@ -264,9 +264,9 @@ extension Composition {
         return PlainNode(address: store.node(at: index)).object === operation
     }
 
-    /// A new epoch begins: plain children that are over are dropped, without being taken. Under the lock.
+    /// A new epoch begins: plain children that have all finished are dropped, without being taken. Under the lock.
     ///
-    /// - Returns: to be released under no lock.
+    /// - Returns: the dropped store, to be released under no lock.
     func dropPlain() -> PlainChildren? {
         guard let store = plain.store, store.isOver else { return nil }
         plain.store = nil
@@ -335,7 +335,7 @@ struct PlainPlace {
     @usableFromInline
     func send() -> Bool { PlainNodes.send(node.address, of: children) }
 
-    /// Publishes several adjacent children; likewise, for all of them.
+    /// Publishes several adjacent children. The result is as above, for all of them.
     func send(count: Int) -> Bool { PlainNodes.send(node.address, count: count, of: children) }
 }
 
@@ -366,7 +366,7 @@ extension AnyOperation {
     fileprivate final func plainHaveFinished(_ store: PlainChildren) -> Bool {
         change { effects in
             guard let composition, composition.plain.isStore(store) else {
-                // The code that took them may not have gone on with the other children.
+                // The code that took them may not have started the other children, or completed the composite.
                 if let composition, composition.epoch == store.epoch {
                     if composition.isCascade, machine.phase == .executing {
                         composition.startChildren(&effects)
@@ -397,7 +397,7 @@ extension PlainChildren {
     func operation(of node: PlainNode) -> AnyOperation {
         tree.look {
             if let object = node.object { return object }
-            // A child that has not finished is taken here, if it was not before. So the composite exists (I2).
+            // A child that has neither finished nor been taken is taken here. The composite still exists (I2).
             if !node.isFinished, !wereTaken {
                 Unmanaged<AnyOperation>.fromOpaque(composite.toOpaque())._withUnsafeGuaranteedRef {
                     $0.composition!.takePlain()
@@ -454,8 +454,8 @@ private let plainFace = PlainChildren.Face(
     },
     refused: { children, child in PlainChildren.with(children, child) { $1.turnIsRefused() } })
 
-/// Calls the block of a plain child where the fast path is not enough: its value is not stored in its node, or a waiter may
-/// be below it on the stack, whose surroundings it must not see.
+/// Calls the block of a plain child where the fast path is not enough: its value is not stored in its node, or it must not
+/// see the surroundings of a waiter that may be below it on the stack.
 func callPlainChild(
     _ children: UnsafeMutableRawPointer, _ child: UnsafeMutableRawPointer
 ) -> UnsafeMutableRawPointer? {

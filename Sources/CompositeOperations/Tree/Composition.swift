@@ -4,8 +4,8 @@
 // Invariants:
 //   I1  `unfinished` is the number of children of this epoch that have not finished; a composite completes when its
 //       registration is closed, `unfinished` is 0, and no gate holds it back.
-//   I2  children that ended otherwise begin at most one round per attempt of the composite: the first one takes the
-//       composite out of `executing`, and rounds begin only in that phase.
+//   I2  children that ended without finishing begin at most one round per attempt of the composite: the first one takes
+//       the composite out of `executing`, and rounds begin only in that phase.
 //   I3  an epoch is one run of the registration block; children of an old epoch are dropped, and no longer counted.
 
 @_spi(Faces) internal import Runs
@@ -22,7 +22,7 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var ticket: COOperationQueue.Ticket?
     /// The children that are operations; while there are plain ones, those that come after them.
     @exclusivity(unchecked) var operations: ContiguousArray<AnyOperation> = []
-    /// The children with which the composite was settled. Used by the settling thread only.
+    /// The children that the composite had when it was settled. Used by the settling thread only.
     @exclusivity(unchecked) private var former: ContiguousArray<AnyOperation> = []
     /// Children without objects (Composition+Plain.swift).
     @exclusivity(unchecked) var plain = PlainPart()
@@ -36,7 +36,7 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var isRegistering = false
     /// The registration block threw.
     @exclusivity(unchecked) var hasThrown = false
-    /// The registration block may lack a child: one was refused because the attempt was over, or the block was told so.
+    /// A child may be missing: one was refused because the attempt was over, or the block read that from `isCancelled`.
     @exclusivity(unchecked) var isPartial = false
     /// The registration block has returned, and every child of it was accepted.
     @exclusivity(unchecked) var isWhole = false
@@ -48,8 +48,9 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var decisionHandler: (@Sendable (AnyOperation) -> Void)?
     /// Called once every child has finished.
     @exclusivity(unchecked) var completion: (@Sendable () -> Void)?
-    /// The completion is on its way, or being called. It precedes all notices, for which most composites need no
-    /// memory. Written under the lock; until the completion has returned, only the delivering thread changes this flag.
+    /// The completion is on its way, or being called. It precedes all notices and is not one of them, so most
+    /// composites need no memory for notices. Written under the lock; until the completion has returned, only the
+    /// delivering thread changes this flag.
     @exclusivity(unchecked) var isCompletionOut = false
     /// The attempt for which the handler was posted last; 0 is possible, for an attempt that has not begun; -1: none.
     @exclusivity(unchecked) var handledAttempt: Int32 = -1
@@ -59,7 +60,7 @@ final class Composition: Domain, @unchecked Sendable {
     @exclusivity(unchecked) var isExhausted = false
     /// The highest priority of its waiters; nil: it has none.
     @exclusivity(unchecked) var awaited: Scheduler.Priority?
-    /// The children before these places have been raised so far, because one after them was waited for.
+    /// The children before these indices have been raised already, because a later one was awaited.
     @exclusivity(unchecked) var raisedToHigh = 0
     @exclusivity(unchecked) var raisedToDefault = 0
 
@@ -100,14 +101,15 @@ final class Composition: Domain, @unchecked Sendable {
         if epoch != self.epoch { return .stale }
         switch composite.machine.phase {
         case .executing: return nil
-        // An attempt that goes on with this epoch will have the child.
+        // An attempt that continues with this epoch will have the child.
         case .deciding where isRegistering, .delayed where isRegistering: return nil
         case .deciding, .delayed, .queued: return .deciding
         case .ready, .ending, .finished, .failed, .cancelled: return .ended
         }
     }
 
-    /// A registration was refused. If the block made it, an attempt that goes on with this epoch would lack the child.
+    /// A registration was refused. If the block made it, an attempt that continues with this epoch would lack the
+    /// child.
     func refused(_ error: RegistrationError) {
         if isRegistering, error == .ended || error == .deciding { isPartial = true }
     }
@@ -165,7 +167,7 @@ final class Composition: Domain, @unchecked Sendable {
     /// - Returns: plain children that are to be started, under no lock.
     func registrationHasClosed(_ composite: AnyOperation, _ effects: inout Effects) -> PlainChildren? {
         isWhole = !isPartial
-        // Otherwise a decision is open, or the attempt that goes on with these children waits for the block.
+        // Otherwise a decision is open, or the attempt that continues with these children waits for the block.
         guard composite.machine.phase == .executing else { return nil }
         let plain = closePlain()
         if isCascade { startChildren(&effects) }
@@ -173,7 +175,7 @@ final class Composition: Domain, @unchecked Sendable {
         return plain
     }
 
-    /// Whether an attempt could go on with the children that exist now, or will exist when the block has returned.
+    /// Whether an attempt could continue with the children that exist now, or will exist when the block has returned.
     var mayBeWhole: Bool { isWhole || (isRegistering && !isPartial) }
 
     // MARK: Ends
@@ -235,9 +237,9 @@ final class Composition: Domain, @unchecked Sendable {
         if beginRound(composite, &effects) { composite.carryUp(1, &effects) }
     }
 
-    /// Marks all siblings of the child that ended, and asks for a decision.
+    /// Marks all siblings of the child that ended, and requests a decision.
     ///
-    /// - Returns: whether the composite is decided, as there is no handler or resolver to ask.
+    /// - Returns: whether that decided the composite, because there is no handler or resolver to ask.
     private func beginRound(_ composite: AnyOperation, _ effects: inout Effects) -> Bool {
         composite.markDescendants(.cancelled(CancelReason(.parent, origin: causes.first?.child)), &effects)
         if let handler = decisionHandler {
@@ -420,7 +422,7 @@ extension ContiguousArray<AnyOperation> {
         }
     }
 
-    /// The first element, from a place on, for which `isIt` returns true; likewise.
+    /// The first element at or after an index for which `isIt` returns true; likewise without reference counting.
     @inline(__always)
     func firstReference(
         from first: Int, where isIt: (AnyOperation, Int) -> Bool

@@ -64,12 +64,12 @@ struct Dependents {
 }
 
 extension AnyOperation {
-    // A number that is never read: ThreadSanitizer takes an access to a value without a size for one to whatever is at
+    // A number that is never read: ThreadSanitizer mistakes an access to a zero-sized value for one to whatever is at
     // that address.
     private static let edges = Guarded(0)
 
-    /// Makes it wait, from its start, until `other` has ended, in whichever way, or has been deallocated without having
-    /// been started.
+    /// Makes it wait, from its start, until `other` has ended, in any way, or has been deallocated without having been
+    /// started.
     ///
     /// - Returns: false, with no effect, when it is not ready, or when that would close a cycle: a composite waits for
     ///   its children, and a step of a cascade for the steps before it.
@@ -125,7 +125,7 @@ extension AnyOperation {
     }
 
     /// A search for the operations that an operation waits for. Done under the lock of the edges. The references that
-    /// it holds are released after that: one may be the last to an operation, and so to objects of the user's.
+    /// it holds are released after that: one may be the last reference to an operation, and so to user objects.
     private struct Walk {
         private var held: [AnyOperation] = []
 
@@ -170,7 +170,7 @@ extension AnyOperation {
     /// One of its dependencies has ended. Under no lock.
     final func dependencyEnded() { change { effects in if dependencyIsMet() { becameDue(&effects) } } }
 
-    /// One of its dependencies was deallocated, on any thread, and possibly with a lock of the user's held.
+    /// One of its dependencies was deallocated, on any thread, and possibly while a user's lock is held.
     final func dependencyHasGone() {
         guard look({ dependencyIsMet() }) else { return }
         ExecutionWork.run(on: nil) { [self] in

@@ -19,7 +19,7 @@ struct Effects: ~Copyable {
     private var settled: Unmanaged<AnyOperation>?
     /// The second one that is settled: a composite, after its last child.
     private var settledAround: Unmanaged<AnyOperation>?
-    /// The operation with notices to deliver: before `others`, as it was added before them.
+    /// The operation with notices to deliver: before `others`, because it was added before them.
     private var told: Unmanaged<AnyOperation>?
     /// The operation that a queue has to examine, and that queue: several reasons to examine it are merged.
     private var reconciled: (operation: Unmanaged<AnyOperation>, queue: Unmanaged<COOperationQueue>)?
@@ -36,7 +36,7 @@ struct Effects: ~Copyable {
         @exclusivity(unchecked) var store: PlainChildren?
         @exclusivity(unchecked) var causes: [Cause] = []
         @exclusivity(unchecked) var others: [Effect] = []
-        /// Composites that go on after the previous one has.
+        /// Composites that still have to continue with their children, one after another.
         @exclusivity(unchecked) var awakened: [AnyOperation] = []
         @exclusivity(unchecked) var isGoingOn = false
 
@@ -82,7 +82,7 @@ struct Effects: ~Copyable {
         }
     }
 
-    /// A leaf is terminal, at a place among the children of its composite. Adjacent ones need no allocation.
+    /// A leaf is terminal, at a place among the children of its composite. Adjacent leaves need no allocation.
     @inline(__always)
     mutating func settled(_ leaf: AnyOperation, at place: Int, among children: ContiguousArray<AnyOperation>)
     {
@@ -125,8 +125,8 @@ struct Effects: ~Copyable {
         }
     }
 
-    // Code that makes an effect allocates stack space for it at run time: so not in functions that are called for each
-    // operation.
+    // Code that creates an `Effect` allocates stack space for it at run time, so it is kept out of functions that are
+    // called for each operation.
     @inline(never)
     mutating func add(_ effect: Effect) {
         let rest = ensureRest()
@@ -155,13 +155,13 @@ struct Effects: ~Copyable {
         if rest.causes.isEmpty { rest.causes = causes } else { add(.giveUp(causes, nil)) }
     }
 
-    /// Has the waiters woken.
+    /// Schedules the waiters to be woken.
     mutating func wake(_ waiters: inout WaitList) {
         if !waiters.isEmpty { add(.wake(waiters.takeAll())) }
     }
 
-    /// A composite goes on with its children, under the lock: at once, except that composites that this call makes go
-    /// on follow after it. So their depth costs no stack.
+    /// A composite continues with its children, under the lock: at once, unless this is called within such a call; then
+    /// after it. So depth costs no stack.
     mutating func goOn(_ composite: AnyOperation) {
         let rest = ensureRest()
         rest.awakened.append(composite)
@@ -210,7 +210,7 @@ struct Effects: ~Copyable {
 
 /// The rarer consequences.
 enum Effect {
-    /// The queue's knowledge of the operation may be out of date.
+    /// The queue's record of the operation may be out of date.
     case reconcile(AnyOperation, COOperationQueue)
     /// The operation has notices to deliver.
     case deliver(AnyOperation)
@@ -221,28 +221,28 @@ enum Effect {
     case sendAgain(AnyOperation, Scheduler.Priority)
     /// The priority of its operation was raised.
     case escalate(Task<Void, Never>, Scheduler.Priority)
-    /// A waiter of this priority has begun to wait for these.
+    /// A waiter of this priority has begun to wait for these operations.
     case raise([AnyOperation], Scheduler.Priority)
     case arm(OperationTimer)
     case disarm(OperationTimer)
     /// A dependency of the operation has ended.
     case dependencyEnded(AnyOperation)
     case tell(Diagnostic)
-    /// An error that goes no further, and what became of it. Its description runs user code.
+    /// An error that is not propagated, with a message. Describing the error runs user code.
     case tellOfError(AnyOperation, Int, OperationState, String, any Error)
     /// A root has ended: ending its span calls the tracer.
     case endTrace(RunTrace, AnyOperation.BadEnd?)
     case release(AnyObject)
     case giveUpChildren(ContiguousArray<AnyOperation>)
-    /// A handler of the user's.
+    /// A user's handler.
     case giveUpCompletion(@Sendable () -> Void)
     /// Nodes of children, and what their blocks share.
     case giveUpPlain([PlainChildren])
-    /// References to queues, and so to targets of the user's.
+    /// References to queues, and so to users' targets.
     case giveUpSlots(HeldSlots)
-    /// Errors of the user's.
+    /// Users' errors.
     case giveUp([Cause], AnyOperation.BadEnd?)
-    /// Closures of the user's.
+    /// Users' closures.
     case forget([@Sendable (CancelReason) -> Void])
 
     func perform() {
@@ -271,7 +271,7 @@ enum Effect {
 }
 
 extension Task<Void, Never> {
-    /// Cancels it, in a separate task: that calls the cancellation handlers of users, which must not run on the stack
+    /// Cancels it, in a separate task: cancelling calls users' cancellation handlers, which must not run on the stack
     /// of code that ends an operation. Not in a piece of work: an exploration sees tasks, but not the workers of the
     /// scheduler.
     func cancelElsewhere() { Task.detached { cancel() } }

@@ -1,5 +1,5 @@
-// Extras.swift - the cold fields of an operation: options, handlers, waiters, timers. Made when first needed, so that
-// an operation without them is one object.
+// Extras.swift - the cold fields of an operation: options, handlers, waiters, timers. Created when first needed, so
+// that an operation without them is one object.
 
 internal import CInspection
 @_spi(Faces) internal import CompositeOperationsBasics
@@ -54,7 +54,7 @@ final class Extras {
     @exclusivity(unchecked) var task: (number: Int32, task: Task<Void, Never>)?
     @exclusivity(unchecked) var isTaskCancelled = false
     @exclusivity(unchecked) var timers: [OperationTimer] = []
-    /// For a leaf: the cause that a resolver was asked about, and whether the attempt itself wanted that.
+    /// For a leaf: the cause that a resolver was asked about, and whether the attempt itself requested that.
     @exclusivity(unchecked) var pendingCause: Cause?
     @exclusivity(unchecked) var isOwnWish = true
     /// The last attempt that was abandoned from outside, and why.
@@ -62,14 +62,14 @@ final class Extras {
     /// The fallback of a resolver has been posted.
     @exclusivity(unchecked) var hasFallenBack = false
 
-    /// A call of a handler, in its turn.
+    /// A pending call of a handler.
     struct Notice {
         /// nil: where handlers of the operation run.
         let target: (any ExecutionTarget)?
         let handler: Handler
     }
 
-    /// The closure, as it was given.
+    /// The closure, as it was passed.
     enum Handler {
         case ofEnd(@Sendable () -> Void)
         case ofOperation(@Sendable (AnyOperation) -> Void)
@@ -287,7 +287,7 @@ extension AnyOperation {
 
     /// Calls the completion. No notice was posted before it.
     private final func callCompletion(_ composition: Composition) {
-        var completion: (@Sendable () -> Void)?  // as a result it would be wrapped
+        var completion: (@Sendable () -> Void)?  // returned by `look`, it would be wrapped
         look { swap(&completion, &composition.completion) }
         COQueues.apart { completion?() }
         completion = nil
@@ -343,7 +343,7 @@ extension AnyOperation {
                     operation: id, attempt: Int(machine.attempt), state: "\(label)", message())))
     }
 
-    /// Reports to the sink an error that goes no further. Under the lock.
+    /// Reports to the sink an error that is not propagated. Under the lock.
     final func tell(_ what: String, _ error: any Error, _ effects: inout Effects) {
         guard Diagnostics.areHeard else { return }
         effects.add(.tellOfError(self, Int(machine.attempt), label, what, error))
@@ -358,8 +358,8 @@ extension AnyOperation {
         badEnd.noteUnseen(by: id, attempt: Int(machine.attempt))
     }
 
-    /// The block of a leaf has returned without an end, which has to come from elsewhere. If it does not for a while,
-    /// and there is no time limit, that is reported. Under the lock.
+    /// The block of a leaf has returned without ending it, so the end has to come from elsewhere. If none comes within
+    /// 5 s, and there is no time limit, that is reported. Under the lock.
     @inline(never)
     final func watchForFinish(_ effects: inout Effects) {
         let options = extras?.options

@@ -24,7 +24,7 @@ package struct OperationMachine: Sendable {
         case finished, failed, cancelled
     }
 
-    // In this order the fields take 15 bytes: its owner uses the next one.
+    // In this order the fields take 15 bytes; the owner uses the 16th.
 
     package private(set) var attempt: Int32 = 0
     package private(set) var runs: Int32 = 0
@@ -65,7 +65,7 @@ package struct OperationMachine: Sendable {
         get { self[.isPaused] }
         set { self[.isPaused] = newValue }
     }
-    /// Delayed: goes on without its block, with the children it has.
+    /// Delayed: will continue without its block, with the children it has.
     package private(set) var isAwakening: Bool {
         get { self[.isAwakening] }
         set { self[.isAwakening] = newValue }
@@ -218,7 +218,7 @@ package struct OperationMachine: Sendable {
         return endAttempt()
     }
 
-    /// Whether an end would be accepted. While a decision is asked for, the attempt is over for its own block.
+    /// Whether an end would be accepted. While a decision is pending, the attempt is over for its own block.
     package func canEnd(_ number: Int32?) -> Bool {
         !isDecided && (number == nil || (number == attempt && phase != .deciding))
     }
@@ -243,7 +243,7 @@ package struct OperationMachine: Sendable {
 
     /// Asks for a decision.
     ///
-    /// - Returns: whether the attempt goes on until it is made; false: refused.
+    /// - Returns: whether a decision may be made, until which the attempt continues; false: refused.
     package mutating func ask() -> Bool {
         guard phase == .executing else { return false }
         phase = .deciding
@@ -257,7 +257,7 @@ package struct OperationMachine: Sendable {
         case awake
     }
 
-    /// Begins a new attempt, after a pause, and after the old one has left.
+    /// Begins a new attempt, after a pause, and after the block of the old one has returned.
     ///
     /// - Returns: as ``decide(_:number:)``.
     package mutating func redo(_ how: Redo, paused: Bool, number: Int32? = nil) -> Int32? {
@@ -348,7 +348,7 @@ package struct OperationMachine: Sendable {
         return true
     }
 
-    /// The gate of an operation that is settled holds nothing any more.
+    /// The gate of a settled operation holds nothing back any more.
     package mutating func openAtEnd() -> Bool {
         defer { isGateClosed = false }
         return isGateClosed

@@ -1,6 +1,6 @@
 // PlainChild.swift - the part of a plain child that depends on the types of its block: how it becomes an operation.
 //
-// Its value has no references, and takes two words at most. A value with references could hold a handle of a sibling,
+// Its value has no references, and takes two words at most. A value with references could hold a handle to a sibling,
 // and so the node that stores it: a cycle that is never released. And one handle would keep the values of all siblings
 // alive.
 

@@ -5,7 +5,7 @@ internal import Runs
 /// A child without an object: the address of its node, which its `PlainChildren` keep.
 @usableFromInline
 struct PlainNode: @unchecked Sendable {
-    // Unchecked: children.c and Composition+Plain.swift specify for each word which thread uses it when.
+    // Unchecked: children.c and Composition+Plain.swift specify for each word which thread may use it, and when.
 
     /// The address of the node. The block's closure comes first, in two words.
     @usableFromInline let address: UnsafeMutableRawPointer

@@ -1,5 +1,5 @@
-// Registration.swift - the block that registers the children of a composite, as the user gave it, with no closure
-// around it.
+// Registration.swift - the block that registers the children of a composite, as the user passed it, not wrapped in
+// another closure.
 
 /// A registration block. Only its composite knows the types of its argument and its result: so an object that stores it
 /// needs no type that is instantiated at run time.
@@ -60,7 +60,7 @@ struct Registration: Sendable {
     /// - Parameters:
     ///   - composite: the composite whose block it is.
     ///   - type: the type of the composite's value.
-    /// - Returns: the children that the value is made of.
+    /// - Returns: the children whose values make up the composite's value.
     @inline(__always)
     func call<Success>(
         for composite: AnyOperation, _ epoch: Int32, _ type: Success.Type

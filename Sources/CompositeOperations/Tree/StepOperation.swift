@@ -1,5 +1,5 @@
-// StepOperation.swift - a step that takes the value of an earlier one. A separate class, so that it is one object in
-// addition to the user's closure, with no closure around that.
+// StepOperation.swift - a step that takes the value of an earlier one. A separate class, so that a step is one object
+// in addition to the user's closure, which is not wrapped in another closure.
 
 internal import Runs
 

@@ -1,5 +1,5 @@
-// Timers.swift - timeouts, deadlines and pauses: one timer of the shared scheduler for each that is running, none
-// otherwise; a task for each on a clock of the user's.
+// Timers.swift - timeouts, deadlines and pauses: one timer of the shared scheduler for each that is running; a sleeping
+// task instead for each that is on a user's clock.
 
 @_spi(Faces) internal import Runs
 internal import Scheduling
@@ -114,7 +114,7 @@ extension AnyOperation {
         effects.add(.arm(timer))
     }
 
-    /// Arms its deadline when it is begun, or waits for its composite to begin it. Under the lock.
+    /// Arms its deadline: called when it begins, and when it begins to wait for its composite. Under the lock.
     final func armDeadline(_ effects: inout Effects) {
         guard let extras, let deadline = extras.options?.deadline,
             !extras.timers.contains(where: { $0.kind == .deadline })
@@ -178,8 +178,8 @@ extension AnyOperation {
         }
     }
 
-    /// Its clock cannot measure a time that matters, so the operation fails. If that was the time of an attempt, a
-    /// resolver may begin another one.
+    /// Its clock failed while measuring a time that still matters, so the operation fails. If that was the time of an
+    /// attempt, a resolver may begin another one.
     final func clockHasFailed(_ error: any Error, _ timer: OperationTimer) {
         change { effects in
             guard extras?.timers.contains(where: { $0 === timer }) == true, canEnd(nil) else { return }

@@ -1,9 +1,9 @@
 // Tree.swift - an operation, and what is below it, as text.
 
 extension AnyOperation {
-    /// The operation and everything below it, a line each, indented: kind, state, attempt. A block that has
-    /// returned without an end is marked: a forgotten `finish` is found here. Below the 32nd level a line names its level
-    /// instead of being indented further.
+    /// The operation and everything below it, a line each, indented: kind, state, attempt. A block that has returned
+    /// without ending its operation is marked, which reveals a forgotten `finish`. Below the 32nd level a line names
+    /// its level instead of being indented further.
     ///
     /// - Complexity: O(registered descendants).
     public final var tree: String {

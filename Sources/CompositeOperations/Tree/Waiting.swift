@@ -13,8 +13,8 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
     private let state = Guarded(State())
 
     private struct State {
-        /// Whether the thread sleeps, or is about to: nothing has happened since it last checked. Without the main
-        /// queue, the counter is one then.
+        /// Whether the thread sleeps, or is about to: nothing has happened since it last checked. If the thread does
+        /// not serve the main queue, the counter is then 1.
         var isArmed = false
         /// Whether the thread sleeps by serving the main queue; nil: it has not slept yet.
         var servesMainQueue: Bool?
@@ -43,7 +43,8 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
         for piece in rest { piece.run() }  // which does nothing
     }
 
-    /// Submits a turn. A thread of the destination would wait for itself: so it takes the turn here.
+    /// Submits a turn. A waiting thread that belongs to the destination would wait for itself, so it takes the turn
+    /// itself.
     ///
     /// If no thread waits, as with a child, which its composite starts, the built-in scheduler takes the turn.
     func submit(_ work: ExecutionWork) {
@@ -67,7 +68,7 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
     /// Whether the calling thread has to take the turns, when it waits.
     var takesTurns: Bool { destination.map(Self.isHere) ?? true }
 
-    /// Whether a target is serial, and can run nothing before the calling thread goes on.
+    /// Whether a target is serial, and can run nothing before the calling thread continues.
     static func isHere(_ target: any ExecutionTarget) -> Bool {
         // A lane is not left before the frames above it on the stack have returned, even if these are not of its
         // operations.
@@ -119,7 +120,7 @@ final class WaitingThread: ExecutionTarget, MainQueueSleeper {
             if !work.isEmpty { continue }
             if isOver { return true }
             guard let servesMainQueue else {
-                // An item that was served to find out may have ended the wait: so check again.
+                // Finding out may have served an item that ended the wait: so check again.
                 let canServe = canServeMainQueue(for: operation)
                 state.withLock { $0.servesMainQueue = canServe }
                 continue

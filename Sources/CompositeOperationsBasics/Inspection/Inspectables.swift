@@ -1,8 +1,8 @@
 // Inspectables.swift - registers live objects for dumps, from the moment they begin, but only while inspection is on.
 //
-// Code that makes or begins something checks `inspection_is_on()` first, which is one load and a branch, and calls `keep`
-// only if it is on, under no lock. Nothing is kept alive: an object is known by a weak reference, a transaction by a closure
-// over values, which is removed when the transaction ends.
+// Code that creates or begins something checks `inspection_is_on()` first, which is one load and a branch, and calls `keep`
+// only if inspection is on, under no lock. Nothing is kept alive: an object is kept as a weak reference, a transaction as a
+// closure over values, which is removed when the transaction ends.
 //
 // Invariants:
 //   I1  the switch is checked again under the lock of a shard, and `stop` empties each shard after turning the switch off, so
@@ -160,7 +160,7 @@ package enum Inspectables {
 
     // MARK: Inspecting
 
-    /// From now on, what begins is kept.
+    /// From now on, objects are kept when they begin.
     package static func start() { inspection_turn(true) }
 
     /// From now on, nothing is kept, and all entries are forgotten.
@@ -173,7 +173,7 @@ package enum Inspectables {
         InspectedWaits.removeAll()
     }
 
-    /// Whether what begins is kept.
+    /// Whether objects are kept when they begin.
     package static var areKept: Bool { inspection_is_on() }
 
     /// The number of entries of all kinds, including dead ones that have yet to be swept.

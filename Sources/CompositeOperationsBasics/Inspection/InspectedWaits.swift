@@ -11,7 +11,7 @@ package enum InspectedWaits {
         package let waiter: UInt64
         /// The run whose end is awaited.
         package let target: UInt64
-        /// The kernel's number of the blocked thread; nil: a task waits.
+        /// The kernel's ID of the blocked thread; nil: a task waits.
         package let thread: Int?
         /// Whether the wait has a timeout.
         package let hasLimit: Bool

@@ -225,7 +225,8 @@ extension Law {
             saboteur: .onThread
         ) { trial in
             let gauge = Gauge()
-            // Other threads intervene, and no closure blocks: a scheduler may replace threads that block.
+            // The closures let other threads run, but do not block: a scheduler may replace threads that
+            // block.
             try trial.flood { _ in
                 gauge.within {
                     let end = ContinuousClock.now + .microseconds(200)
@@ -357,7 +358,7 @@ extension Saboteur {
     }
 }
 
-/// Calls a closure when it is released.
+/// Calls a closure when the token is released.
 final class Token: Sendable {
     private let tell: @Sendable () -> Void
     init(_ tell: @escaping @Sendable () -> Void) { self.tell = tell }

@@ -1,4 +1,4 @@
-// Dump+Make.swift - makes a dump from the kept objects, within its limits.
+// Dump+Make.swift - makes a dump from the registered objects, within its limits.
 //
 // All references to live objects are released once the dump is complete, under no lock.
 
@@ -93,8 +93,7 @@ private struct Inspected {
                 omitted[kind, default: 0] += alive.count - index
                 break
             }
-            // Reserve one node for each of the following roots, as far as the room allows, and as many
-            // looks.
+            // Reserve one node and one look for each of the following roots, as far as the room allows.
             let reserve = min(alive.count - index - 1, room - 1)
             var inspector = Inspector(
                 room: room - reserve, looks: max(1, looks - reserve), names: names, one)
@@ -138,7 +137,7 @@ extension Dump.Wait {
     }
 }
 
-/// Not less than 0: an entry that began after the dump did counts as new.
+/// At least 0: an entry that began after the dump began counts as new.
 private func seconds(from start: ContinuousClock.Instant, to end: ContinuousClock.Instant) -> Double {
     let (seconds, attoseconds) = max(.zero, start.duration(to: end)).components
     return Double(seconds) + Double(attoseconds / 1_000_000_000_000) / 1_000_000

@@ -1,21 +1,21 @@
 // Dump.swift - the live objects, as values.
 
-/// All live objects of the process, each as it was when it was inspected. The description is a text; ``json`` is the same for
-/// programs.
+/// All live objects of the process, each as it was when it was inspected. The description is a text for people; ``json`` is
+/// the same for programs.
 public struct Dump: Hashable, Sendable, Codable {
     /// A live object.
     public struct Node: Hashable, Sendable, Codable {
-        /// How far below the root the node is; 0: it is a root. Following nodes with a greater depth are below it.
+        /// How far below the root the node is; 0: it is a root. The nodes that follow it with a greater depth are below it.
         public let depth: Int
-        /// Its kind, in a word: `cascade`, `queue`.
+        /// Its kind, in one word: `cascade`, `queue`.
         public let kind: String
-        /// The name that its owner gave it; for an invoker, a command or a transaction, that of a type.
+        /// The name that its owner gave it; for an invoker, a command or a transaction, the name of a type.
         public let name: String?
         /// Distinguishes it from all other nodes of the dump.
         public let id: String
         /// Its current state.
         public let state: String
-        /// For how many seconds it has been kept; only for roots.
+        /// How many seconds ago it was registered; only for roots.
         public let age: Double?
         /// Further details, in words.
         public let notes: [String]
@@ -33,7 +33,7 @@ public struct Dump: Hashable, Sendable, Codable {
 
     /// Why a node does not proceed.
     public struct Reason: Hashable, Sendable, Codable {
-        /// As a phrase whose object is `id`: `depends on`.
+        /// A phrase that `id` completes: `depends on`.
         public let why: String
         /// The id of the node that must end, or make room.
         public let id: String
@@ -51,7 +51,7 @@ public struct Dump: Hashable, Sendable, Codable {
     public struct Wait: Hashable, Sendable, Codable {
         /// The operation whose block waits, or created the waiting task; nil: none, or not known.
         public let waiter: String?
-        /// The kernel's number of the blocked thread; nil: a task waits.
+        /// The kernel's ID of the blocked thread; nil: a task waits.
         public let thread: Int?
         /// The id of the operation whose end is awaited.
         public let id: String
@@ -83,11 +83,11 @@ public struct Dump: Hashable, Sendable, Codable {
         public let ids: [String]
     }
 
-    /// The most nodes that a section has.
+    /// The maximum number of nodes in a section.
     public let limit: Int
     /// Whether inspection was on; if not, only schedulers are shown.
     public let isOn: Bool
-    /// The problems, to be looked at first.
+    /// The problems, which a reader should look at first.
     public internal(set) var problems: [Problem] = []
     /// Trees of operations that have been started, and have not ended.
     public internal(set) var trees = Section()
@@ -99,7 +99,7 @@ public struct Dump: Hashable, Sendable, Codable {
     public internal(set) var transactions = Section()
     /// Actions, and below each some of its executions.
     public internal(set) var actions = Section()
-    /// Gates of admission, and below each some of its tenants.
+    /// Admission gates, and below each some of its tenants.
     public internal(set) var gates = Section()
     /// The tasks and threads that wait for the end of an operation, the longest wait first.
     public internal(set) var waits: [Wait] = []

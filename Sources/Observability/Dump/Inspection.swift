@@ -13,16 +13,16 @@ internal import Synchronization
 /// print(Inspection.dump())
 /// ```
 ///
-/// While inspection is off, anything that begins checks one word, and nothing is kept.
+/// While inspection is off, anything that begins only checks one word, and nothing is registered.
 public enum Inspection {
-    /// Keeps what begins from now on: root operations when they are started, queues, invokers and actions when they are made,
-    /// transactions when they are opened, waits when they begin. This keeps nothing alive.
+    /// Registers what begins from now on: root operations when they are started, queues, invokers and actions when they are
+    /// created, transactions when they are opened, waits when they begin. Registration keeps nothing alive.
     public static func start() { Inspectables.start() }
 
-    /// Stops keeping what begins, and forgets what has been kept.
+    /// Stops registering, and forgets what has been registered.
     public static func stop() { Inspectables.stop() }
 
-    /// Whether what begins is kept.
+    /// Whether inspection is on.
     public static var isOn: Bool { Inspectables.areKept }
 
     /// Everything that is alive now. The program keeps running meanwhile: each object is shown as it was when it was inspected.
@@ -31,8 +31,8 @@ public enum Inspection {
     /// takes: inspected objects are retained meanwhile, so their last references may be released here.
     ///
     /// - Parameters:
-    ///   - limit: the most operations that the trees have; likewise queues with their tickets, invokers with their commands,
-    ///     transactions, and actions with their executions. What is left out is counted.
+    ///   - limit: the maximum number of operations shown in trees; likewise of queues with their tickets, of invokers with their
+    ///     commands, of transactions, and of actions with their executions. The dump counts what it leaves out.
     ///   - stacks: whether the stacks of workers that are in a body are read, by a signal that may end a system call in which a
     ///     worker sleeps; see ``ThreadStack``.
     /// - Complexity: O(`limit`), however much is alive; while the recorder is on, also O(events of its thread) for each worker that

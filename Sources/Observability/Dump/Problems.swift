@@ -6,7 +6,7 @@
 
 internal import CompositeOperationsBasics
 
-/// The problems, to be looked at first.
+/// The problems, which a reader should look at first.
 struct Problems {
     private let nodes: [InspectedNode]
     private let waits: [Dump.Wait]
@@ -50,7 +50,7 @@ struct Problems {
 
     private func title(_ place: Int) -> String { Dump.Node(nodes[place], .now).title }
 
-    /// The title, with that of its tree.
+    /// The title of a node, followed by the title of its tree's root.
     private func title(of id: String) -> String {
         guard let place = places[id] else { return "operation \(id)" }
         return roots[place] == place ? title(place) : "\(title(place)) of \(title(roots[place]))"
@@ -90,7 +90,7 @@ struct Problems {
         return goOn
     }
 
-    /// One cycle of each part in which all nodes wait for each other.
+    /// One cycle from each strongly connected component.
     private var cyclesOfPlaces: [[Int]] {
         let goOn = goOn
         let stuck = edges.enumerated().map { place, others in

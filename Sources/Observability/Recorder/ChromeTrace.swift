@@ -123,7 +123,7 @@ extension Recording.Event {
     }
 }
 
-/// As a JSON string.
+/// The text as a JSON string.
 private func quoted(_ text: String) -> String {
     var quoted = "\""
     for scalar in text.unicodeScalars {

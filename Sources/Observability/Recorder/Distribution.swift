@@ -9,7 +9,8 @@ public struct Distribution: Hashable, Sendable, CustomStringConvertible {
         count = nanoseconds.count
     }
 
-    /// The time that the given share of all durations, between 0 and 1, did not exceed; nil: there is none.
+    /// The duration that the given share of all durations, between 0 and 1, did not exceed; nil if there are no
+    /// durations.
     public func quantile(_ share: Double) -> Duration? {
         guard let last = sorted_ns.indices.last, (0...1).contains(share) else { return nil }
         return .nanoseconds(sorted_ns[min(last, Int(share * Double(sorted_ns.count)))])

@@ -1,12 +1,12 @@
 /// The handover of an operation: where it was submitted, and where it began.
 ///
-/// A submission and a begin with the same words are paired, the first with the first. If events were lost, only those
-/// since the time from which all tracks are complete are paired.
+/// Submissions and starts with the same operation words are paired in order, the first with the first. If events were
+/// lost, only those since the time from which all tracks are complete are paired.
 package struct Handover: Sendable {
     package let submitted: Place
     package let begun: Place
 
-    /// An event, by its track and its number there.
+    /// An event, identified by its track and its index there.
     package struct Place: Hashable, Sendable {
         package let track: Int
         package let event: Int
@@ -14,7 +14,7 @@ package struct Handover: Sendable {
 }
 
 extension Recording {
-    /// All operations whose submission and begin are both recorded, in the order of their begins.
+    /// All operations whose submission and start are both recorded, in the order of their starts.
     ///
     /// - Complexity: O(n log n) in the number of events.
     package func handovers() -> [Handover] {
@@ -30,7 +30,7 @@ extension Recording {
                 }
             }
         }
-        // At equal times submissions come first: their ticks may be a little late.
+        // At equal times submissions come first: their timestamps may be a little late.
         ends.sort { ($0.time_ns, $0.isBegin ? 1 : 0) < ($1.time_ns, $1.isBegin ? 1 : 0) }
         var waiting: [Operation: Waiting] = [:]
         var found: [Handover] = []

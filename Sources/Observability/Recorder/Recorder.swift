@@ -2,9 +2,9 @@ internal import CInspection
 internal import CScheduler
 internal import Glibc
 
-/// The last events of every thread that deals with schedulers: submissions, begins and ends, steals, sleeps.
+/// The last events of every thread that uses a scheduler: submissions, starts and ends, steals, sleeps.
 ///
-/// The recorder is initially off; each event then costs a load and a branch. While it is on, an operation costs some 10 to 30 ns
+/// The recorder is initially off; each event then costs a load and a branch. While it is on, an operation costs about 10 to 30 ns
 /// more, and a fork that no other worker takes costs nothing more (`ours-recorded` in the benchmark). The newest events of a thread
 /// replace its oldest ones; the number of lost events is reported.
 ///
@@ -21,7 +21,7 @@ public enum Recorder {
     /// `csched_recorder_start` does the same for programs in C, but records no named slices of operations.
     ///
     /// - Parameter eventsPerThread: how many events are kept per thread, 32 bytes each; rounded up to a power of two between 64 and
-    ///   1,048,576. Threads that already have events keep their present capacity.
+    ///   1,048,576. Threads that already have events keep their current capacity.
     public static func start(eventsPerThread: Int = 8_192) {
         precondition(
             eventsPerThread > 0,
@@ -39,7 +39,7 @@ public enum Recorder {
     /// Whether events are recorded.
     public static var isOn: Bool { csched_recorder_is_on() }
 
-    /// Records an event of the program's own, on the track of the calling thread. Does nothing while the recorder is off.
+    /// Records a custom event of the program on the track of the calling thread. Does nothing while the recorder is off.
     ///
     /// - Complexity: some 15 ns while it is on.
     public static func mark(_ name: StaticString) {
@@ -62,10 +62,10 @@ public enum Recorder {
         return try body()
     }
 
-    /// The events recorded so far, of all live threads and of some 60 that ended last. Recording continues meanwhile, and no events
-    /// are removed.
+    /// The events recorded so far, of all live threads and of about 60 that ended most recently. Recording continues meanwhile, and
+    /// no events are removed.
     ///
-    /// - Parameter last: only events of this most recent time; nil: all events.
+    /// - Parameter last: how far back to go from now; nil: all events.
     /// - Complexity: O(events), and a copy of them.
     public static func recording(last: Duration? = nil) -> Recording {
         let since_ns = last.map { last in
@@ -80,7 +80,7 @@ public enum Recorder {
             tracks: tracks.sorted { ($0.name, $0.thread) < ($1.name, $1.thread) }, isComplete: isComplete)
     }
 
-    /// - Parameter thread: the kernel's number of a thread; 0: all threads.
+    /// - Parameter thread: the kernel's ID of a thread; 0: all threads.
     /// - Returns: the tracks, and whether there was memory for all of them.
     static func tracks(of thread: Int32) -> (tracks: [Recording.Track], areAll: Bool) {
         var tracks: [Recording.Track] = []

@@ -22,7 +22,7 @@ public struct Recording: Sendable {
         case park
         /// A worker has been woken.
         case unpark
-        /// A sleeping worker is woken.
+        /// A thread wakes a sleeping worker.
         case wake
         /// The running body is about to block.
         case block
@@ -34,9 +34,9 @@ public struct Recording: Sendable {
         case timer
         /// The recorder was restarted: slices that had begun before have no recorded end.
         case resume
-        /// An event of the program's own: ``Recorder/mark(_:)``.
+        /// A custom event of the program: ``Recorder/mark(_:)``.
         case mark = 32
-        /// A span begins: the block of an operation, or the program's own.
+        /// A span begins: the block of an operation, or a custom span of the program.
         case spanBegin
         /// The span ends.
         case spanEnd
@@ -89,7 +89,7 @@ public struct Recording: Sendable {
         }
     }
 
-    /// The words of an operation. While the operation is alive no other operation has the same words, if it holds any state.
+    /// The words of an operation. They identify the operation while it is alive, if it holds any state.
     public struct Operation: Hashable, Sendable {
         /// The address of its function.
         public let run: UInt64
@@ -98,11 +98,11 @@ public struct Recording: Sendable {
         /// Its second word; for a closure, its captured context.
         public let extra: UInt64
 
-        /// The demangled name of the function or closure that it runs; nil: that is in a file other than the program, or the
-        /// program was stripped.
+        /// The demangled name of the function or closure that it runs; nil: the function is not in the program's executable,
+        /// or the program was stripped.
         public var function: String? {
             guard var name = Symbols.name(of: context) ?? Symbols.name(of: run) else { return nil }
-            // An object with its own function.
+            // The job of an object: the job's function is the second word.
             if name.contains("(runJob in ") { name = Symbols.name(of: extra) ?? name }
             return Self.known.first { name.contains($0.part) }?.name ?? name
         }
@@ -123,7 +123,7 @@ public struct Recording: Sendable {
 
     /// The events of one thread.
     public struct Track: Sendable {
-        /// The kernel's number of the thread, as in `/proc/self/task`.
+        /// The kernel's ID of the thread, as in `/proc/self/task`.
         public let thread: Int
         /// The thread's name.
         public let name: String
@@ -154,7 +154,7 @@ public struct Recording: Sendable {
         }
     }
 
-    /// One track for each thread that has had an event, ordered by name.
+    /// One track for each thread that recorded an event, ordered by name.
     public let tracks: [Track]
 
     /// Whether there was memory for the tracks of all threads.

@@ -6,15 +6,15 @@ package struct Slice: Sendable {
     package let begin_ns: UInt64
     /// nil: the slice is still open where the recording ends.
     package var end_ns: UInt64?
-    /// The number of the event that it begins with; nil: that event is lost.
+    /// The index of the event that begins it; nil: that event was lost.
     package let event: Int?
     /// The operation, for a body.
     package let operation: Recording.Operation?
 }
 
 extension Recording.Track {
-    /// The thread's slices, in the order of their begins; each is nested in those that had not
-    /// ended.
+    /// The thread's slices, in the order of their starts; each is nested in the slices that had not
+    /// ended by then.
     ///
     /// - Complexity: O(events).
     package func slices() -> [Slice] {
@@ -53,7 +53,8 @@ extension Recording.Track {
         for (number, event) in events.enumerated() {
             switch event.kind {
             case .search, .park:
-                // A worker does neither in a body, so the end of the body was not recorded.
+                // A worker does neither inside a body. If a body is open here, its end was not
+                // recorded.
                 endAll(at: event.time_ns)
                 begin(event.kind == .park ? .sleep : .search, at: number)
             case .unpark: end(.sleep, operation: nil, at: event.time_ns)
@@ -72,6 +73,6 @@ extension Recording.Track {
         return slices
     }
 
-    /// The bodies of operations among ``slices()`` whose begins are recorded.
+    /// The bodies of operations among ``slices()`` whose starts are recorded.
     package func bodies() -> [Slice] { slices().filter { $0.kind == .body && $0.event != nil } }
 }

@@ -18,7 +18,7 @@ public struct SchedulerState: Hashable, Sendable, Codable {
 
     /// One worker.
     public struct Worker: Hashable, Sendable, Codable {
-        /// The index in the name of its thread.
+        /// Its index, which is also in the name of its thread.
         public let index: Int
         /// The kernel's ID of its thread; 0 until the thread has started.
         public let thread: Int
@@ -47,7 +47,7 @@ public struct SchedulerState: Hashable, Sendable, Codable {
         /// How many seconds it has run.
         public let age: Double
 
-        /// As in "closure #1 in load(), for 0.5 s".
+        /// A phrase, as in "closure #1 in load(), for 0.5 s".
         public var description: String { "\(function ?? "a body"), for \(age) s" }
     }
 

@@ -4,7 +4,7 @@ public struct Stall: Hashable, Sendable, CustomStringConvertible {
     public enum Kind: Hashable, Sendable {
         /// A body on a worker, with its stack if that is requested.
         case body(worker: SchedulerState.Worker, stack: ThreadStack?)
-        /// The wait of an operation: in which queue, and how many operations wait there.
+        /// A waiting operation: in which queue, and how many operations wait there.
         case wait(queue: String, waiting: Int)
     }
 
@@ -12,7 +12,7 @@ public struct Stall: Hashable, Sendable, CustomStringConvertible {
     public let kind: Kind
     /// The name of the scheduler.
     public let scheduler: String
-    /// The least time that the stall has lasted.
+    /// How long the stall has lasted, at least.
     public let duration: Duration
 
     /// A sentence; for a body, with its stack.

@@ -102,7 +102,7 @@ private struct QueueHistory {
     private var looks: [(submitted: Int, at: ContinuousClock.Instant)] = []
     private var isTold = false
 
-    /// How long the oldest operation has waited, once that has become too long.
+    /// How long the oldest operation has waited, once this reaches the limit; reported once.
     mutating func note(_ queue: SchedulerState.Queue, _ now: ContinuousClock.Instant, limit: Duration)
         -> Duration?
     {

@@ -16,7 +16,7 @@ public final class StallWatch: Sendable {
     private let bell: DispatchSemaphore
     private let isStopped = Atomic(false)
 
-    /// Begins to watch.
+    /// Starts watching.
     ///
     /// - Parameters:
     ///   - body: how long a body may run.

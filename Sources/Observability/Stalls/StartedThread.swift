@@ -20,7 +20,7 @@ struct StartedThread: @unchecked Sendable {
             { context in
                 var signals = sigset_t()
                 sigfillset(&signals)
-                pthread_sigmask(SIG_SETMASK, &signals, nil)  // signals belong to the program
+                pthread_sigmask(SIG_SETMASK, &signals, nil)  // signals are for the program's own threads
                 Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
                 return nil
             }, Unmanaged.passRetained(Body(name, run)).toOpaque())

@@ -1,7 +1,7 @@
 internal import CompositeOperationsBasics
 internal import Glibc
 
-/// The names of the program's functions by their addresses, from its symbol table.
+/// The names of the program's functions by address, from its symbol table.
 ///
 /// Source: System V ABI, Object Files, chapter 4.
 struct Symbols {
@@ -9,8 +9,8 @@ struct Symbols {
     /// Under `lock`; read at the first lookup.
     private nonisolated(unsafe) static var ofProgram: Symbols?
 
-    /// The demangled name of the function that contains an address; nil: it is not in the program. The first call reads the
-    /// symbol table.
+    /// The demangled name of the function that contains an address; nil: no function of the program contains it. The first
+    /// call reads the symbol table.
     static func name(of address: UInt64) -> String? {
         lock.locked {
             if ofProgram == nil { ofProgram = Symbols() }

@@ -8,7 +8,7 @@ internal import CThreadStack
 public struct ThreadStack: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The functions; empty if they could not be read.
     public let functions: [String]
-    /// Why there are no functions; nil: there are some.
+    /// Why there are no functions; nil if there are some.
     public let reason: String?
 
     /// Reads the stack of a thread of the process.

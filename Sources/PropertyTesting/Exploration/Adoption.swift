@@ -1,9 +1,9 @@
 // Adoption.swift - makes a task without an executor preference prefer the executor of an exploration, so `Task { }` in code
 // under test behaves like a child task: its sleeps, its yields, and its exits from an actor are steps.
 //
-// The runtime has no public means for this. How to recognize a task that has not begun is learnt once from one task, and
-// adoption is then tried on another. If that fails, no task is adopted, and `docs/exploration.md` lists what is not explored
-// then.
+// The runtime has no public means for this. An experiment learns once, from one task, how to recognize a task that has not
+// begun, and then tries adoption on another. If that fails, no task is adopted, and `docs/exploration.md` lists what is not
+// explored then.
 
 import CTaskHooks
 import CompositeOperationsBasics
@@ -34,7 +34,7 @@ enum Adoption {
             }
         }()
 
-        /// Keeps the jobs of tasks that this thread makes.
+        /// Collects the jobs of tasks that this thread creates.
         private final class Catcher: TaskExecutor {
             private let jobs = Locked<[UnownedJob]>([])
 
@@ -54,7 +54,7 @@ enum Adoption {
                         isAdopted.withLock { $0 = executor == self.asUnownedTaskExecutor() }
                     }
                     var isNew = true
-                    // All jobs, including those that continue a task without a preference.
+                    // Runs all jobs, including those that continue a task without a preference.
                     while let job = jobs.withLock({ $0.popLast() }) {
                         let address = unsafeBitCast(job, to: UnsafeMutableRawPointer.self)
                         if isNew, isSecond { _ = task_hooks_adopt(address) }
@@ -72,8 +72,8 @@ enum Adoption {
 }
 
 /// The executor of adopted tasks, which were created without an executor preference. On an exploring thread, each job is a
-/// step of that exploration; on any other thread it goes to the global executor, as without adoption: the task may be part of
-/// the program, which outlives explorations.
+/// step of that exploration; on any other thread it is passed to the global executor, as without adoption: the task may be
+/// part of the program, which outlives explorations.
 final class AdoptedTasksPlace: TaskExecutor {
     static let ofAll = AdoptedTasksPlace()
     private init() {}

@@ -4,15 +4,16 @@
 /// tasks, actors and the main actor, continuations, async sequences, `Task.yield()`, and `Task.sleep`. A sleep takes no real
 /// time, and may end at any moment at which it is the next sleep to end.
 ///
-/// The exploration does not cover: code within a step (a lock, an atomic variable: there `explorationPoint` adds a point at
-/// which other tasks may run); threads and queues outside Swift's tasks, and actors and tasks with custom executors, which
-/// are reported; the turns of tasks that wait for the same actor, which come in order and without a step of another task in
-/// between; reads of clocks.
+/// The exploration does not cover: interleavings within a step, for example around a lock or an atomic variable
+/// (`explorationPoint` adds a point at which other tasks may run); threads and queues outside Swift's tasks, and actors and
+/// tasks with custom executors, which are reported; the turns of tasks that wait for the same actor, which come in order and
+/// without a step of another task in between; reads of clocks.
 ///
 /// - Parameters:
 ///   - options: the schedules to run.
-///   - verdict: called after each schedule in which the body has not thrown: the reason of a failure; nil if there is none.
-///   - body: starts afresh each time, and shares nothing with the previous run.
+///   - verdict: called after each schedule; returns the reason for a failure, which replaces an error that the body threw, or
+///     nil.
+///   - body: must start afresh each time, and share nothing with the previous run.
 /// - Returns: the outcome; when the calling task is cancelled, the outcome so far.
 /// - Complexity: some microseconds per schedule, linear in its steps times the tasks that are ready at each step. The calling
 ///   thread is occupied for milliseconds at a time; while a failing schedule is shrunk, for up to some ten thousand
@@ -38,6 +39,6 @@ public nonisolated(nonsending) func explorationPoint(_ name: StaticString) async
     await withUnsafeContinuation { explorer.stop(at: name, $0) }
 }
 
-/// The executor of the exploration whose step runs on this thread, for code that takes an executor and would otherwise start
-/// its tasks on its own; nil outside an exploration.
+/// The executor of the exploration whose step runs on this thread, for code that takes an executor and would otherwise use
+/// its own; nil outside an exploration.
 public var explorationExecutor: (any TaskExecutor)? { Explorer.current }

@@ -7,7 +7,7 @@ struct Exploration {
     /// The number of schedules that held, by their departures.
     var held: [Int] = []
     var random = 0
-    /// Whether a schedule was brought to its end by the usual order, because it had too many steps.
+    /// Whether a schedule had too many steps, and was continued in the usual order.
     var hasGivenUp = false
     var decisions = 0
 
@@ -88,7 +88,7 @@ struct Exploration {
 
     var total: Int { held.reduce(0, +) }
 
-    /// Runs some of the schedules of a search: for milliseconds.
+    /// Runs some of the schedules of a search, for a few milliseconds.
     private mutating func next<S: Search>(
         _ search: inout S, _ isOver: inout Bool, countingFrom least: Int, _ verdict: () -> String?,
         _ body: @escaping Body
@@ -127,7 +127,7 @@ struct Exploration {
         }
     }
 
-    /// A repeated schedule had other steps than before.
+    /// The failure of a schedule that, when repeated, had different steps than before.
     private func misfitting(_ former: ContiguousArray<UInt16>, at decision: Int) -> FailingSchedule {
         FailingSchedule(
             reason: .notRepeatable(decision: decision), schedule: Schedule(choices: former),

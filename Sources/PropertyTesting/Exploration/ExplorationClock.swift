@@ -1,7 +1,7 @@
 // ExplorationClock.swift - the time of a schedule, for code that takes a clock.
 
-/// A clock that shows the time of the exploration whose step reads it. That time passes at once, by the sleep that ends
-/// first, when nothing else runs. Outside an exploration the clock shows real time.
+/// A clock that shows the time of the exploration whose step reads it. That time advances only when a sleeping task
+/// continues, and then at once to the end of its sleep. Outside an exploration the clock shows real time.
 ///
 /// Deadlines that are computed from it keep their order in every schedule.
 ///
@@ -12,10 +12,10 @@ public struct ExplorationClock: Clock {
 
     private static let beginning = ContinuousClock.now
 
-    /// Creates a clock; all of them show the same.
+    /// Creates a clock; all clocks show the same time.
     public init() {}
 
-    /// Its time.
+    /// The current time of the clock.
     public var now: Instant {
         if let explorer = Explorer.current { return Instant(offset: explorer.readTime()) }
         return Instant(offset: Self.beginning.duration(to: .now))

@@ -1,15 +1,15 @@
 /// Options that select the schedules of a body to run.
 ///
 /// Schedules with no departure from the usual order are run first, then those with one, and so on: most concurrency
-/// faults show with two or three. Source: Emmi, Qadeer, Rakamaric, Delay-Bounded Scheduling (2011); Musuvathi,
+/// faults show up with two or three. Source: Emmi, Qadeer, Rakamaric, Delay-Bounded Scheduling (2011); Musuvathi,
 /// Qadeer, Iterative Context Bounding (2007).
 public struct ExplorationOptions: Sendable {
     /// The maximum number of departures of a schedule; nil: as many as it has decisions. Without effect with
     /// ``Sharing/actors``.
     public var departures: Int?
-    /// The state that tasks share; of schedules that do not differ for that state, only one is run.
+    /// The state that tasks share; of schedules that differ only in ways that do not affect that state, one is run.
     public var sharing: Sharing
-    /// The maximum number of these schedules.
+    /// The maximum number of schedules that the search runs.
     public var limit: Int
     /// The number of additional random schedules, if the search did not cover all: they follow task priorities that
     /// change at ``depth`` - 1 random steps (Burckhardt, Kothari, Musuvathi, Nagarakatte, A Randomized Scheduler with

@@ -12,17 +12,17 @@ public struct ExplorationCoverage: Sendable, CustomStringConvertible {
     public let schedules: [Int]
     /// The number of random schedules that were run in addition.
     public let random: Int
-    /// Whether these are all schedules with so many departures.
+    /// Whether these are all schedules with at most that many departures.
     public let isCompleteWithinBound: Bool
     /// Whether these are all schedules.
     public let isComplete: Bool
-    /// The most decisions that a schedule had.
+    /// The maximum number of decisions in a schedule.
     public let decisions: Int
     /// The state that tasks were assumed to share: with ``Sharing/actors``, schedules that differ only in the order of local
     /// steps count as one.
     public let sharing: Sharing
 
-    /// One sentence.
+    /// The coverage in one sentence.
     public var description: String {
         let count = schedules.reduce(0, +)
         if count + random == 0 { return "no schedule" }
@@ -60,13 +60,13 @@ public struct FailingSchedule: Sendable, CustomStringConvertible {
         case doesNotFit(decision: Int)
     }
 
-    /// Why.
+    /// Why the schedule failed.
     public let reason: Reason
     /// The schedule.
     public let schedule: Schedule
     /// Its steps, in order.
     public let steps: [ExploredStep]
-    /// The number of schedules that held before.
+    /// The number of schedules that held before this one.
     public let schedulesBefore: Int
 
     /// The reason, the steps, and the setting that replays the schedule.
@@ -146,7 +146,7 @@ public struct ExploredStep: Sendable, CustomStringConvertible {
     /// The index of this step among them; 0 is the usual one.
     public let choice: Int
 
-    /// One line.
+    /// The step in one line.
     public var description: String {
         var text = (choice == 0 ? "   " : "-> ") + "task \(task)"
         switch kind {

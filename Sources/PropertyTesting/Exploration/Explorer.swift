@@ -1,8 +1,8 @@
 // Explorer.swift - runs the steps of one schedule, each chosen among the possible next steps.
 //
 // Everything happens on the exploring thread: it runs a job until its task suspends, and jobs that become ready meanwhile arrive
-// by `enqueue`, or by the hooks of the runtime (for new tasks without an executor preference, which are adopted, and for the
-// main actor). Only `isOutside` and `cameFromOutside` are written by other threads.
+// through `enqueue`, or through the hooks of the runtime (for new tasks without an executor preference, which are adopted, and
+// for the main actor). Only `isOutside` and `cameFromOutside` are written by other threads.
 
 import CTaskHooks
 import CompositeOperationsBasics
@@ -34,7 +34,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         let task: UInt64
         /// Its number in the order in which steps became ready.
         let number: Int
-        /// The number of steps before it became ready.
+        /// The number of steps that had run before it became ready.
         let since: Int
         /// Whether it was the usual next step once, and another step was chosen.
         var isPassedOver = false
@@ -47,7 +47,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         var place = Place.anywhere
     }
 
-    /// The way by which a job arrived.
+    /// How a job arrived.
     enum Place {
         /// From a task that prefers this executor, or from an actor of such a task.
         case anywhere
@@ -94,7 +94,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     @exclusivity(unchecked) private var numberReady = 0
     /// The number of steps that shared something with other tasks: see ``Sharing``.
     @exclusivity(unchecked) private(set) var sharedSteps = 0
-    /// nil: not tracked.
+    /// The running step's sharing; nil: not tracked.
     @exclusivity(unchecked) private var sharing: SharingOfStep?
     /// The choice at each decision, and the number of alternatives.
     @exclusivity(unchecked) private(set) var choices: ContiguousArray<UInt16> = []
@@ -316,12 +316,12 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
         return min(count, Int(UInt16.max))
     }
 
-    /// The maximum number of steps for which a ready step waits, unless a choice says otherwise: without it, tasks that poll
-    /// would run for ever.
+    /// The maximum number of steps for which a ready step waits, unless a choice postpones it: without this limit, tasks that
+    /// poll would run for ever.
     private static var patience: Int { 64 }
 
     /// Finds the usual next step: the one that continues the last step's task; otherwise the step that has been ready longest. A
-    /// step that was passed over comes only when no other is ready, so one departure postpones a task behind a whole chain of
+    /// step that was passed over runs only when no other is ready, so one departure postpones a task behind a whole chain of
     /// others.
     private func findUsual() {
         guard let last = ready.last else { return }

@@ -56,7 +56,7 @@ extension Exploration {
         return best.departures < before
     }
 
-    /// Tries some thousand schedules with fewer departures.
+    /// Tries some thousands of schedules with fewer departures.
     private mutating func searchBelow(
         _ best: inout Candidate, _ verdict: () -> String?, _ body: @escaping Body
     ) {
@@ -88,7 +88,7 @@ extension Exploration {
 }
 
 extension FailingSchedule.Reason {
-    /// Whether it is of the same kind.
+    /// Whether both reasons are of the same kind.
     fileprivate func isLike(_ other: Self) -> Bool {
         switch (self, other) {
         case (.failed, .failed), (.stuck, .stuck), (.endless, .endless): true

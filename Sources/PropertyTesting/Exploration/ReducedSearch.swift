@@ -1,7 +1,7 @@
 // ReducedSearch.swift - the schedules that differ when tasks share only actors.
 //
 // A step is local when it shares nothing with other tasks (`SharingOfStep`). Two rules leave schedules out. Each omitted
-// schedule differs from one that is run only in the order of steps of which one is local.
+// schedule differs from one that is run only in the order of local steps relative to other steps.
 //   R1  After a local step no alternative to it is tried: any step that could have come before it can come after it.
 //   R2  A step that was tried at a decision sleeps when the next alternative is tried, until a step that is not local has been
 //       run: before that, it would lead to schedules that were already run. The alternatives never all sleep: only a local

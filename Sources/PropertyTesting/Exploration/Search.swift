@@ -2,7 +2,7 @@
 
 /// Plays choices back, and continues in the usual order. Detects where they do not fit.
 struct Playback: Chooser {
-    /// The first choice.
+    /// The choices to play back, from the first decision on.
     var choices: ContiguousArray<UInt16> = []
     /// The number of alternatives at each decision; empty: any number fits.
     var counts: ContiguousArray<UInt16> = []
@@ -27,8 +27,8 @@ struct Playback: Chooser {
     }
 }
 
-/// Gives each task a random priority, and takes the step of the highest one; at some random steps the priority of the
-/// running task falls below all others. The passing of time has a priority too.
+/// Gives each task a random priority, and takes the step of the task with the highest priority; at some random steps the
+/// priority of the running task falls below all others. The passing of time has a priority too.
 struct RandomPriorities: Chooser {
     private var random: SplitMix64
     private var priorities: [UInt64: UInt64] = [:]
@@ -45,8 +45,8 @@ struct RandomPriorities: Chooser {
     }
 
     mutating func choose(among count: Int, in explorer: Explorer) -> Int {
-        // A task that has yielded goes behind all others, and so does time that has passed: otherwise the event that they
-        // wait for may never happen.
+        // A task that has yielded is placed behind all others, and so does time that has passed: otherwise the event that
+        // they wait for may never happen.
         let priorities = (0..<count).map { priority(of: $0, explorer) }
         let highestOfOthers =
             (0..<count).filter { !explorer.hasYielded($0) }.map { priorities[$0] }.max() ?? 0
@@ -93,7 +93,7 @@ struct RandomPriorities: Chooser {
 protocol Search: Chooser {
     /// The number of departures of the next schedule.
     var departures: Int { get }
-    /// The beginning of the next schedule.
+    /// The choices at the beginning of the next schedule.
     var choices: ContiguousArray<UInt16> { get }
 
     /// Called before the next schedule is run or repeated.

@@ -9,7 +9,8 @@ public enum Sharing: Hashable, Sendable {
     case anything
     /// All shared state that changes is in actors; tasks await each other's values, and no task is cancelled, not even by a
     /// group whose child throws. Then the order of steps that are in no actor, and end at a point or a `Task.yield()`, makes no
-    /// difference: of orders that differ only in such steps one is run, so independent steps do not multiply.
+    /// difference: of orders that differ only in such steps one is run, so independent steps do not multiply the number of
+    /// schedules.
     case actors
 }
 
@@ -26,12 +27,12 @@ struct SharingOfStep {
         isShared = !step.isOfTask || step.place == .mainActor || step.place == .sleep
     }
 
-    /// - Parameter number: the number of the task; 0: of an actor.
+    /// - Parameter number: the number of the task; 0: the job is an actor's.
     mutating func becomesReady(_ number: UInt64, in place: Explorer.Place) {
         if number == task, place != .mainActor, place != .sleep { goesOn = true }
     }
 
-    /// Notes that the step has read the time, which other steps change.
+    /// Records that the step has read the time, which other steps change.
     mutating func readsTime() { isShared = true }
 
     /// - Returns: whether the step shared something; true also when its task waits or has ended.

@@ -1,6 +1,6 @@
-// SleepingTasks.swift - how `Task.sleep` reaches an explorer: the library calls the executor of the task by an
-// experimental interface. Where that interface is missing, sleeping tasks come back from outside, and the exploration
-// reports it.
+// SleepingTasks.swift - how `Task.sleep` reaches an explorer: the library calls the executor of the task through an
+// experimental interface. Where that interface is missing, another thread makes sleeping tasks ready, and the
+// exploration reports that.
 
 #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
     @_spi(ExperimentalCustomExecutors) @_spi(ExperimentalScheduling) internal import _Concurrency

@@ -1,10 +1,10 @@
-// ParkingLot.swift - threads that sleep by the address of a lock, so that a lock needs only a byte.
+// ParkingLot.swift - sleeping threads, found by the address of their lock, so that a lock needs only a byte.
 //
 // Source: WebKit's ParkingLot.
 
 internal import Glibc
 
-/// Threads that sleep until they are woken by a key. Allocates only its buckets.
+/// Threads that sleep until another thread wakes their key. Allocates only its buckets.
 enum ParkingLot {
     private static let buckets = (0..<64).map { _ in Bucket() }
 

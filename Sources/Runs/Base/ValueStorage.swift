@@ -1,9 +1,9 @@
-// ValueStorage.swift - room for the result of a run, in a class whose layout does not depend on the type of the
+// ValueStorage.swift - storage for the result of a run, in a class whose layout does not depend on the type of the
 // value.
 //
 // With a stored property of generic type, the offsets of all later properties would be known only at run time, and
-// an optional one would need a metadata look-up for each access: some hundred instructions for each operation. So
-// the value is stored in two words, or, if it is larger, in a box.
+// an optional one would need a metadata look-up for each access: about a hundred instructions for each operation.
+// So the value is stored in two words, or, if it is larger, in a box.
 
 /// A value, an object, or nothing. The owner knows which of these, and the type.
 ///
@@ -11,7 +11,7 @@
 @usableFromInline package struct ValueStorage: ~Copyable {
     @usableFromInline package var words: (UInt, UInt) = (0, 0)
 
-    /// Nothing.
+    /// Creates empty storage.
     @inlinable package init() {}
 
     /// A value that is larger than the storage.

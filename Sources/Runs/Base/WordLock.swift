@@ -23,12 +23,12 @@ public import Synchronization
 @_spi(Faces) public struct WordLock: ~Copyable, Sendable {
     @usableFromInline let word = Atomic<UInt8>(0)
 
-    /// How often a held lock is polled before the thread sleeps.
+    /// How many times a held lock is polled before the thread sleeps.
     private static var looks: Int { 10 }
     /// The length of the pause before each poll.
     private static var pauses: UInt32 { 64 }
 
-    /// A free lock.
+    /// Creates a free lock.
     @inlinable public init() {}
 
     /// Waits until the lock is free, and acquires it.

@@ -1,5 +1,5 @@
-// PlainChildren.swift - one object for all children of a composite that need no object each. The first nodes are inside it, as
-// is the state that CScheduler keeps for all of them (children.c, which has the protocol).
+// PlainChildren.swift - one object for all children of a composite that need no objects of their own. The first nodes are inside
+// it, as is the state that CScheduler keeps for all of them (children.c, which has the protocol).
 
 internal import CScheduler
 internal import CScheduler.Internals
@@ -63,9 +63,9 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     /// Creates an empty object. On the registering thread.
     ///
     /// - Parameters:
-    ///   - composite: the parent of the children; retained only where it might otherwise not outlive a thread inside.
+    ///   - composite: the parent of the children; retained only where a thread inside might otherwise outlive it.
     ///   - domain: an object of the embedder; retained.
-    ///   - epoch: the embedder's number of the registration.
+    ///   - epoch: the embedder's number for the registration.
     package static func make(
         of composite: AnyObject, in domain: AnyObject, _ face: Face, isCascade: Bool, epoch: Int32
     ) -> PlainChildren {
@@ -131,11 +131,11 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     /// Releases the resources that blocks share, unless a thread is inside, which then releases them on leaving. Call under no
     /// lock.
     package func giveUpBlocks() { if !fields.pointee.is_in_use { csched_children_give_up(fields) } }
-    /// Notes that children have become objects. Under the embedder's lock.
+    /// Records that children have become objects. Under the embedder's lock.
     package func hasObjects() { fields.pointee.has_objects = true }
     /// The number of children. On the registering thread.
     package var count: Int { Int(fields.pointee.number) }
-    /// Whether all children have finished and the embedder has processed it. Under the embedder's lock.
+    /// Whether all children have finished and the embedder has processed that. Under the embedder's lock.
     package var isOver: Bool {
         get { fields.pointee.is_over }
         set { fields.pointee.is_over = newValue }
@@ -146,7 +146,7 @@ package final class PlainChildren: ManagedBuffer<Int, UInt64> {
     /// The address of the fields, to be passed to ``PlainNodes``. Valid during the lifetime of this object.
     package var address: UnsafeMutableRawPointer { UnsafeMutableRawPointer(fields) }
 
-    /// Ends the registration. Under the embedder's lock; the children have not been taken.
+    /// Ends the registration. Call under the embedder's lock, and only if the children have not been taken.
     ///
     /// - Returns: whether all children have finished.
     package func close() -> Bool { csched_children_close(fields) }
@@ -225,7 +225,7 @@ package enum PlainNodes {
     /// - Parameters:
     ///   - children: not accessed unless called on the registering thread.
     ///   - thread: the mark of the registering thread.
-    ///   - epoch: the expected registration; also returns nil if the epoch is another.
+    ///   - epoch: the expected epoch; nil is also returned if the actual epoch differs.
     package static func append(
         to children: UnsafeMutableRawPointer, _ thread: UInt, epoch: Int32
     ) -> UnsafeMutableRawPointer? {
@@ -239,14 +239,14 @@ package enum PlainNodes {
         csched_children_send(at(children), child(node))
     }
 
-    /// Reserves consecutive nodes for several children, likewise.
+    /// As ``append(to:_:epoch:)``, for several children, whose nodes are consecutive.
     package static func append(
         count: Int, to children: UnsafeMutableRawPointer, _ thread: UInt, epoch: Int32
     ) -> UnsafeMutableRawPointer? {
         UnsafeMutableRawPointer(csched_children_append_range(at(children), thread, epoch, count))
     }
 
-    /// Publishes children that were appended and filled in. Likewise, if this returns false, none of them was taken.
+    /// Publishes children that were appended and filled in, all or none of them: see ``send(_:of:)``.
     package static func send(
         _ first: UnsafeMutableRawPointer, count: Int, of children: UnsafeMutableRawPointer
     ) -> Bool {

@@ -1,15 +1,16 @@
-// ReentrancyMark.swift - which runs the caller is part of: waiting for one of them would be waiting for itself.
+// ReentrancyMark.swift - which runs the caller is part of: a wait for one of them would wait for the caller itself.
 
 internal import Scheduling
 internal import Synchronization
 
 /// A mark on the thread or task of a command, which records the holder whose turn it has.
 ///
-/// Tasks that a command starts inherit the mark, and may outlive the command: only the command's own task counts, and tasks that this
-/// module starts for it and awaits. The mark is void once its turn is over: from then on another task may have the number of its
+/// Tasks that a command starts inherit the mark, and may outlive the command. So only the command's own task counts, and tasks that
+/// this module starts for it and awaits. The mark is void once its turn is over: from then on another task may have the number of its
 /// owner.
 ///
-/// Public under an SPI, and partly inlinable, for the reason given at ``Guarded``: a generic awaiting call costs a sixth of an undo.
+/// Public under an SPI, and partly inlinable, for the reason given at ``Guarded``: a generic awaiting call takes a sixth of the time
+/// of an undo.
 @_spi(Faces) public final class ReentrancyMark: Sendable {
     /// An object that grants turns.
     public typealias Holder = any AnyObject & Sendable

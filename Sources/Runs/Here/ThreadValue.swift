@@ -2,7 +2,7 @@
 
 package import Glibc
 
-/// A thread-local word. Use it only in constants: the key is never freed.
+/// A thread-local word. Use it only for static constants: the key is never freed.
 package struct ThreadValue: Sendable {
     @usableFromInline let key: pthread_key_t
 

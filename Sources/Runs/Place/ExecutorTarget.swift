@@ -37,7 +37,7 @@ public final class ExecutorTarget: ExecutionTarget {
 
     private static func run(_ work: ExecutionWork, on actor: isolated any Actor) { work.run() }
 
-    /// Whether the caller is running on the serial executor, as far as that can tell; false for the other kinds.
+    /// Whether the caller is running on the serial executor, as far as the executor can tell; false for the other kinds.
     public var isCurrent: Bool {
         guard case .serial(let executor, _) = kind else { return false }
         return executor.isIsolatingCurrentContext() ?? false

@@ -5,7 +5,8 @@
 //
 // Invariants:
 //   I1  only the main thread serves, and only between items: inside an item, libdispatch's function does nothing. There is no
-//       API to find out whether the caller is inside an item, so a probe item is enqueued, which is served or not.
+//       API to find out whether the caller is inside an item, so a probe item is enqueued: it runs only if the caller is not
+//       inside one.
 //   I2  a wake-up persists until the waiter has seen it: as a count in the descriptor `wakeUp`, and, for a pump, as an item
 //       that is enqueued again until the waiter has checked (``MainQueueSleeper/isUnseen``). So a nested pump that consumes a
 //       wake-up does not lose it.
@@ -24,14 +25,14 @@ package protocol MainQueueSleeper: AnyObject, Sendable {
 
 /// The main queue and its thread.
 package enum MainQueue {
-    /// Serves the main queue and more, on the main thread, until something was served or the timeout expires; a nil timeout
-    /// never expires. Returns false if it cannot serve anything.
+    /// Serves the main queue, among other sources, on the main thread, until something was served or the timeout expires; a
+    /// nil timeout never expires. Returns false if it cannot serve anything.
     package typealias Pump = @Sendable (_ timeout: Duration?) -> Bool
 
     private static let pump = Guarded<Pump?>(nil)
     private static let hasPump = Atomic(false)
 
-    /// Installs a pump that serves in place of the main queue alone.
+    /// Installs a pump, which is then used in place of serving only the main queue.
     package static func install(_ pump: @escaping Pump) {
         self.pump.withLock { $0 = pump }
         hasPump.store(true, ordering: .releasing)
@@ -65,7 +66,7 @@ package enum MainQueue {
     /// The main thread is the first thread of the process, and has its ID.
     private static var isMainThread: Bool { threadNumber?() == getpid() }
 
-    // Newer than Swift's module of the C library.
+    // Looked up by name, since `gettid` is newer than Swift's module of the C library.
     private static let threadNumber = function("gettid", as: (@convention(c) @Sendable () -> pid_t).self)
 
     private static func function<Function>(_ name: String, as type: Function.Type) -> Function? {
@@ -116,7 +117,7 @@ package enum MainQueue {
             pollfd(fd: access.wakeUp, events: Int16(POLLIN), revents: 0),
         ]
         let count = poll(&descriptors, 2, milliseconds(timeout))
-        if count <= 0 { return true }  // interrupted or expired: the next call finds out
+        if count <= 0 { return true }  // interrupted or expired: the next call checks the deadline
         if descriptors[1].revents != 0 { drain(access.wakeUp) }
         if descriptors[0].revents != 0 {
             // Drained first, so that an item that arrives while items run makes the descriptor readable again. If an item's
@@ -127,7 +128,7 @@ package enum MainQueue {
         return true
     }
 
-    /// Wakes a waiter that is serving, or about to. Callable from any thread.
+    /// Wakes a waiter that is serving, or is about to. Callable from any thread.
     package static func wake(_ waiter: some MainQueueSleeper) {
         guard let access else { return }
         var one: UInt64 = 1
@@ -139,7 +140,8 @@ package enum MainQueue {
         DispatchQueue.main.async { postAgain(waiter) }
     }
 
-    /// The pump returns after an item, so that the waiter checks; but a nested pump may have run the item.
+    /// The pump returns after it has run this item, so that the waiter checks. A nested pump may have run the item instead,
+    /// so it is enqueued again until the waiter has checked.
     private static func postAgain(_ waiter: some MainQueueSleeper) {
         guard waiter.isUnseen else { return }
         DispatchQueue.main.asyncAfter(deadline: .now() + .milliseconds(1)) { postAgain(waiter) }

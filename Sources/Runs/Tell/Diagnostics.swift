@@ -7,7 +7,7 @@ internal import Synchronization
 public struct Diagnostic: Sendable, CustomStringConvertible {
     /// The operation concerned.
     public let operation: RunID?
-    /// The attempt of the operation.
+    /// The number of the operation's attempt.
     public let attempt: Int
     /// The state of the operation, in a word.
     public let state: String?
@@ -30,8 +30,8 @@ public struct Diagnostic: Sendable, CustomStringConvertible {
 
 /// The destination of diagnostics: refused calls and registrations, failures that are never read, loops that do not settle.
 ///
-/// In a debug build, each diagnostic is a line on standard error by default, and so is an operation that is not finished within 5 s;
-/// in a release build there is no listener by default. `Diagnostics.onReport(nil)` turns diagnostics off, and
+/// In a debug build, each diagnostic is a line on standard error by default, and so is a report of each operation that is not
+/// finished within 5 s. In a release build there is no listener by default. `Diagnostics.onReport(nil)` turns diagnostics off, and
 /// ``Diagnostics/writeToStandardError()`` turns them on.
 public enum Diagnostics {
     /// An object, not a bare closure: the compiler wraps a closure once more each time that it is read through a generic lock.
@@ -81,8 +81,8 @@ public enum Diagnostics {
     /// Sets the listener for diagnostics.
     ///
     /// - Parameter listener: called under no lock, on the thread concerned, or, for an unread failure, on a worker of
-    ///   `Scheduler.shared`; nil for no listener. It should be short. It is not notified of diagnostics that it causes itself on its
-    ///   thread, but it is notified of failures of work that it starts elsewhere.
+    ///   `Scheduler.shared`; nil for no listener. The listener should return quickly. It is not notified of diagnostics that it
+    ///   causes itself on its thread, but it is notified of failures of work that it starts elsewhere.
     public static func onReport(_ listener: (@Sendable (Diagnostic) -> Void)?) {
         replace(by: listener.map { Listener($0) })
     }

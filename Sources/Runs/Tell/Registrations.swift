@@ -1,6 +1,6 @@
 // Registrations.swift - listeners, in registration order. Adding and removing is amortised O(1).
 //
-// A value, guarded by a lock of its owner.
+// A value type, guarded by a lock of its owner.
 
 internal import Synchronization
 
@@ -19,7 +19,7 @@ internal import Synchronization
 
     /// Ends the registration: the listener is no longer notified.
     ///
-    /// - Returns: whether it had not ended before.
+    /// - Returns: false if it had already ended.
     @discardableResult
     public func end() -> Bool { !isOver.exchange(true, ordering: .acquiringAndReleasing) }
 }

@@ -102,7 +102,7 @@ package final class RunTrace: Sendable {
 
     // MARK: The run
 
-    /// Whether runs of commands called inside this run are its events.
+    /// Whether runs of commands called inside this run are recorded as its events.
     package var takesCommands: Bool { kind != .operation && !state.withLock { $0.isOver } }
 
     /// Adds an event for a run inside this one. May be called under a tree's lock.
@@ -116,7 +116,7 @@ package final class RunTrace: Sendable {
     /// Calls `body` as part of the run. Call under no lock.
     package func bind(_ body: () -> Void) { Self.$current.withValue(self) { span.bind(body) } }
 
-    /// As above.
+    /// As the overload for work that does not await.
     package nonisolated(nonsending) func bind<Value>(
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async rethrows -> Value {

@@ -7,7 +7,7 @@ public final class Subscription: Sendable {
     private let end: Guarded<(@Sendable () -> Void)?>
     private let instance = Instance(.subscriptions)
 
-    /// Creates an observation that ends with a call of `end`.
+    /// Creates an observation that calls `end` once when it ends.
     package init(_ end: (@Sendable () -> Void)? = nil) { self.end = Guarded(end) }
 
     /// Ends the observation. A call that has begun continues.

@@ -9,7 +9,8 @@ package final class UnseenFailure: Sendable {
     private let diagnostic: @Sendable () -> Diagnostic
     private let isSeen = Atomic(false)
 
-    /// - Parameter diagnostic: makes the report. Called on a worker of `Scheduler.shared`, so it may ask for the error's text.
+    /// - Parameter diagnostic: makes the report. Called on a worker of `Scheduler.shared`, so it may use the error's
+    ///   description.
     package init(_ error: any Error, telling diagnostic: @escaping @Sendable () -> Diagnostic) {
         self.error = error
         self.diagnostic = diagnostic
@@ -26,6 +27,6 @@ package final class UnseenFailure: Sendable {
         try? Scheduler.shared.submit { [diagnostic] in Diagnostics.report(diagnostic()) }
     }
 
-    /// Notes that the failure was read.
+    /// Records that the failure was read.
     package func see() { isSeen.store(true, ordering: .relaxed) }
 }

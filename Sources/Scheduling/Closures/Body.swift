@@ -1,6 +1,6 @@
 internal import CScheduler
 
-/// A closure as its two words, so an operation carries it without a separate box.
+/// A closure as two machine words, which an operation carries without a separate box.
 ///
 /// The struct keeps the closure's natural calling convention: stored through a generic pointer it would be
 /// re-abstracted, which allocates a second box.
@@ -33,7 +33,7 @@ struct Body: ~Copyable, Sendable {
         return unsafe words
     }
 
-    /// An operation that runs the closure, or only releases it when it is cancelled.
+    /// An operation that runs the closure or, if cancelled, only releases it.
     @inline(__always)
     consuming func operation(in counter: OpaquePointer?) -> csched_operation {
         let (code, context) = unsafe words()
@@ -41,8 +41,8 @@ struct Body: ~Copyable, Sendable {
     }
 }
 
-/// The C function of every closure. It takes over the closure before it checks the disposition, so nothing
-/// leaks.
+/// The C function of every closure. Takes over the closure before it checks the disposition, so the
+/// closure is released in either case.
 private func runBody(
     _ code: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ disposition: csched_disposition
 ) {

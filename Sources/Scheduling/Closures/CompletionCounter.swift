@@ -12,9 +12,9 @@ internal import CScheduler
 /// When the count falls to zero, a *generation* is complete: its waiters are released, even if the next generation has
 /// begun by then. Writes by the generation's operations are visible to the released waiters.
 ///
-/// A counter may be released while operations are outstanding: its memory is freed with the last of them.
+/// A counter may be released while operations are outstanding: its memory is freed when the last of them completes.
 ///
-/// - SeeAlso: `DispatchGroup`, which has the same enter, leave, wait and notify.
+/// - SeeAlso: `DispatchGroup`, with the same enter, leave, wait and notify.
 @safe
 public final class CompletionCounter: Sendable {
     // Sendable: the C side synchronises every call, and the last use is `deinit`.
@@ -47,11 +47,12 @@ public final class CompletionCounter: Sendable {
     ///
     /// - Returns: whether it was the last of its generation; exactly one call per generation returns true.
     /// - Precondition: an earlier ``enter(_:)`` matches the call.
-    /// - Complexity: O(1), lock-free, allocates nothing; the last call also runs the bodies passed to ``notify(_:)``.
+    /// - Complexity: O(1), lock-free, allocates nothing; the call that completes a generation also runs the bodies passed
+    ///   to ``notify(_:)``.
     @discardableResult
     public func leave() -> Bool { unsafe csched_completion_leave(handle, 1) }
 
-    /// How many operations are outstanding, at some moment during the call.
+    /// The number of operations outstanding at some moment during the call.
     ///
     /// Above 0, the value may be too high by up to 1,024 for each worker that runs operations of the counter, because
     /// workers leave in batches and enter in advance. 0 is exact.
@@ -67,8 +68,8 @@ public final class CompletionCounter: Sendable {
 
     /// Blocks the calling thread until the current generation is complete, or a timeout expires.
     ///
-    /// Nothing is run on the caller's stack. If the caller is a worker of a scheduler, another worker takes its place
-    /// meanwhile.
+    /// The call runs no operations on the caller's stack. If the caller is a worker of a scheduler, another worker takes
+    /// its place meanwhile.
     ///
     /// - Parameter timeout: how long to wait, on the monotonic clock; zero polls without waiting.
     /// - Returns: ``WaitOutcome/completed`` immediately if nothing is outstanding.
@@ -80,22 +81,22 @@ public final class CompletionCounter: Sendable {
         }
     }
 
-    /// The operations that a wait on a worker runs, nested on its stack, as long as there are any.
+    /// Which operations a wait on a worker runs meanwhile, nested on the worker's stack.
     public enum Help: Hashable, Sendable, CaseIterable {
-        /// Nothing.
+        /// None.
         case nobody
-        /// Operations of the counter: the wait could not end without them.
+        /// Operations of the counter, without which the wait could not end.
         case own
-        /// Any operation of the scheduler. For code that holds no lock, and no slot of a queue, that such an operation
-        /// might need.
+        /// Any operation of the scheduler. For code that holds no lock, and no queue slot, that such an operation might
+        /// need.
         case anybody
     }
 
     /// Blocks the calling thread until the current generation is complete, however long that takes.
     ///
     /// On a worker of a scheduler, the call runs operations of this counter meanwhile, nested on the worker's stack, but
-    /// without the task-local values of the waiting code. When there are none, the thread sleeps and another worker takes
-    /// its place; see ``Scheduler/Configuration/spareWorkers``.
+    /// without the task-local values of the waiting code. When there are none to run, the thread sleeps and another
+    /// worker takes its place; see ``Scheduler/Configuration/spareWorkers``.
     ///
     /// A body must not wait for a counter that counts it, or that counts a body below it on the stack: the wait would
     /// never end. In debug builds such a wait stops the process.
@@ -129,7 +130,8 @@ public final class CompletionCounter: Sendable {
         unsafe csched_notification_release(notification)
     }
 
-    /// Waits until the current generation is complete, without blocking a thread: `wait()` under a separate name.
+    /// Waits until the current generation is complete, without blocking a thread: the asynchronous `wait()` under another
+    /// name.
     ///
     /// ```swift
     /// let counter = try CompletionCounter()
@@ -138,7 +140,7 @@ public final class CompletionCounter: Sendable {
     /// ```
     ///
     /// Code at the top level of `main.swift` may await, but the compiler resolves overloads there as if it could not:
-    /// `try await counter.wait()` is the blocking `wait()` there, and an error. This name is unambiguous everywhere.
+    /// `try await counter.wait()` selects the blocking `wait()`, which is an error. This name is unambiguous everywhere.
     ///
     /// - Throws: `CancellationError` when the task is cancelled first; the operations continue.
     public nonisolated(nonsending) func completed() async throws(CancellationError) { try await wait() }
@@ -156,7 +158,7 @@ public final class CompletionCounter: Sendable {
     }
 }
 
-/// A closure with an identity, to be passed through C as one word.
+/// A closure boxed in an object, to be passed through C as one word.
 private final class BodyBox: Sendable {
     let body: Body
     init(_ run: consuming @escaping @Sendable () -> Void) { body = Body(run) }

@@ -1,10 +1,10 @@
 internal import CScheduler
 internal import Synchronization
 
-/// One task that waits for a generation, and may be cancelled meanwhile. Completion and cancellation race: the
-/// first resumes the task, once.
+/// One task that waits for a generation, and may be cancelled meanwhile. Completion and cancellation race; the
+/// winner resumes the task, once.
 ///
-/// No lock, because the last operation of a generation runs this code.
+/// Takes no lock, because the last operation of a generation runs this code.
 @safe
 final class CompletionWaiter: Sendable {
     private enum State: UInt8, AtomicRepresentable {
@@ -18,12 +18,13 @@ final class CompletionWaiter: Sendable {
     // Sendable: written before `state` becomes `waiting` (release), read by the thread that ends that state
     // (acquire).
     nonisolated(unsafe) private var continuation: CheckedContinuation<Bool, Never>?
-    // The notification as a bit pattern, shared by the call that creates it and the task's return, which race.
-    // 0: neither has happened. `withdrawn`: the task has returned.
+    // The notification as a bit pattern. The call that creates it and the task's return race for this word. 0:
+    // neither has happened. `withdrawn`: the task has returned.
     private let registration = Atomic<UInt>(0)
     private static let withdrawn: UInt = 1
 
-    /// Waits on the caller's actor: true when the generation is complete, false when the task was cancelled.
+    /// Waits on the caller's actor. Returns true when the generation is complete, false when the task was
+    /// cancelled.
     func end(isolation: isolated (any Actor)? = #isolation, on counter: CompletionCounter) async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation(isolation: isolation) { wait(on: counter, resuming: $0) }
@@ -55,7 +56,7 @@ final class CompletionWaiter: Sendable {
         if !registered { unsafe giveBack(made) }
     }
 
-    /// The task has resumed: the notification is cancelled, now or as soon as it is registered.
+    /// Called when the task has resumed: cancels the notification, now or as soon as it is registered.
     func withdraw() {
         let made = registration.exchange(Self.withdrawn, ordering: .acquiringAndReleasing)
         if let made = unsafe OpaquePointer(bitPattern: made) { unsafe giveBack(made) }
@@ -63,17 +64,17 @@ final class CompletionWaiter: Sendable {
 
     private func giveBack(_ notification: OpaquePointer) {
         if unsafe csched_notification_cancel(notification) {
-            unsafe Unmanaged.passUnretained(self).release()  // the reference that the call would have taken
+            unsafe Unmanaged.passUnretained(self).release()  // the reference that it would have consumed
         }
     }
 
-    /// The generation is complete.
+    /// Called when the generation is complete.
     func complete() { finish(.completed) }
 
-    /// The task was cancelled.
+    /// Called when the task is cancelled.
     private func cancel() { finish(.cancelled) }
 
-    /// Ends the wait, unless it has ended.
+    /// Ends the wait, unless it has already ended.
     private func finish(_ outcome: State) {
         var seen = State.idle
         while seen == .idle || seen == .waiting {

@@ -1,4 +1,4 @@
-// Run.swift - a closure on a worker, and its value.
+// Run.swift - runs a closure on a worker, and returns its value.
 
 internal import CScheduler
 
@@ -13,8 +13,8 @@ extension Scheduler {
     /// ```
     ///
     /// The calling task moves to a worker, so no thread is blocked, and the body sees the task's local values
-    /// and `Task.isCancelled`. The body may block, as any operation may: ``join(_:_:)``, the blocking
-    /// `forEach(_:_:)` and `wait()` of a counter are allowed inside, which an asynchronous body cannot use.
+    /// and `Task.isCancelled`. The body may block, as any operation may. Unlike an asynchronous body, it may
+    /// use ``join(_:_:)``, the blocking `forEach(_:_:)`, and `wait()` of a counter.
     ///
     /// If the task is cancelled before the body has begun, the body does not begin. Once begun, it runs to
     /// its end unless it checks for cancellation itself. A cancelled task still waits for its turn: the call
@@ -30,7 +30,7 @@ extension Scheduler {
     public nonisolated(nonsending) func run<Value>(
         _ body: sending @escaping () throws -> sending Value
     ) async throws -> sending Value {
-        // Sent to this call, and called once, in the task, wherever the task then runs.
+        // Safe: the body was sent to this call, and only this task calls it, at most once.
         nonisolated(unsafe) let body = body
         return try await onWorker { try unsafe body() }
     }
@@ -69,8 +69,8 @@ extension Scheduler {
         nonisolated(unsafe) let body = body
         let scheduler = self
         let begin: @concurrent @Sendable () async throws -> Kept<Value> = {
-            // A job that finds its scheduler shut down runs on the shared one, and a job that is queued when
-            // a shutdown cancels is still run.
+            // A job whose scheduler is shut down runs on the shared one. A job that is still queued when a
+            // shutdown cancels operations runs, too.
             guard unsafe csched_scheduler_current() == scheduler.handle,
                 unsafe !csched_scheduler_is_cancelling(scheduler.handle)
             else {
@@ -84,7 +84,7 @@ extension Scheduler {
     }
 }
 
-/// A value on its way from one isolation to another; no other code uses it.
+/// A value in transit from one isolation domain to another; no other code uses it.
 private struct Kept<Value>: @unchecked Sendable {
     nonisolated(unsafe) let value: Value
 }

@@ -54,7 +54,8 @@ public final class SerialLane: Sendable {
         unsafe try submit(Body(body), in: counter.handle)
     }
 
-    // Inline: otherwise Swift 6.3.1 crashes in the optimizer where the method above is inlined, as with `-enable-testing`.
+    // Inlined because Swift 6.3.1 otherwise crashes in the optimizer where it inlines the method above, as with
+    // `-enable-testing`.
     @inline(__always)
     func submit(_ body: consuming Body, in counter: OpaquePointer?) throws(SchedulerError) {
         var operation = unsafe body.operation(in: counter)
@@ -65,16 +66,17 @@ public final class SerialLane: Sendable {
         }
     }
 
-    /// Whether the calling code is an operation of this lane.
+    /// Whether the caller is an operation of this lane.
     public var isCurrent: Bool { unsafe csched_lane_is_current(handle) }
 
-    /// Whether an operation of this lane is on the stack of the calling thread, possibly below bodies that its wait runs.
+    /// Whether an operation of this lane is on the stack of the calling thread, possibly below bodies that run nested in
+    /// its wait.
     package var isOnStack: Bool { unsafe csched_lane_is_on_stack(handle) }
 
     /// Blocks until everything that was submitted before the call has run.
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` inside an operation of this lane, even
-    ///   one further out on the stack; else as ``submit(_:)``.
+    ///   if another operation runs nested on top of it; else as ``submit(_:)``.
     @available(*, noasync, message: "Blocks the thread; submit a closure that resumes a continuation.")
     public func drain() throws(SchedulerError) {
         if isOnStack { throw SchedulerError(.wouldDeadlock) }

@@ -4,14 +4,14 @@ internal import Synchronization
 extension Scheduler {
     /// Suspends the task for a while, on a timer of this scheduler.
     ///
-    /// Like `Task.sleep(for:)`, at half its cost; the task resumes where it was. (The scheduler cannot serve `Task.sleep`
-    /// itself: the interface for that is not public in this toolchain.)
+    /// Like `Task.sleep(for:)`, at half its cost; the task resumes in its caller's isolation. (The scheduler cannot serve
+    /// `Task.sleep` itself: the interface for that is not public in this toolchain.)
     ///
     /// ```swift
     /// try await scheduler.sleep(for: .milliseconds(100))
     /// ```
     ///
-    /// - Parameter duration: on the monotonic clock; returns promptly if not positive.
+    /// - Parameter duration: measured on the monotonic clock; the call returns promptly if it is not positive.
     /// - Throws: `CancellationError` when the task is cancelled, or the scheduler is shut down.
     /// - Complexity: O(1), lock-free, two allocations.
     nonisolated(nonsending) public func sleep(for duration: Duration) async throws(CancellationError) {
@@ -30,8 +30,8 @@ extension Scheduler {
 
     /// Suspends the task until an instant, on a timer of this scheduler.
     ///
-    /// - Parameter deadline: returns promptly if it has passed. The deadline is converted to a duration now, so time during
-    ///   which the machine is suspended does not count.
+    /// - Parameter deadline: the call returns promptly if it has passed. The deadline is converted to a duration now, so time
+    ///   during which the machine is suspended does not count.
     /// - Throws: as ``sleep(for:)``.
     /// - Complexity: as ``sleep(for:)``.
     nonisolated(nonsending) public func sleep(until deadline: ContinuousClock.Instant)
@@ -41,7 +41,7 @@ extension Scheduler {
     }
 }
 
-/// Suspends the task for a while by `clock`; for the continuous clock, on a timer of the shared scheduler.
+/// Suspends the task for a duration measured by `clock`. For the continuous clock, uses a timer of the shared scheduler.
 ///
 /// - Throws: as the clock's `sleep(for:)`.
 package func sleep(for duration: Duration, by clock: any Clock<Duration>) async throws {
@@ -52,13 +52,13 @@ package func sleep(for duration: Duration, by clock: any Clock<Duration>) async 
     }
 }
 
-/// One sleeping task. Its timer delivers exactly one of run and cancel, which resumes the task.
+/// One sleeping task. Its timer runs or cancels the operation, exactly once; either resumes the task.
 @safe
 private final class Sleep: Sendable {
     enum Outcome {
         case over
         case cancelled
-        /// No memory, or no thread.
+        /// There was no memory for the timer, or no thread.
         case refused
     }
 
@@ -69,8 +69,8 @@ private final class Sleep: Sendable {
     private let timer = Atomic<UInt>(0)
     private static let ended: UInt = 1
 
-    /// Begins the sleep, and waits for its end on the caller's actor. A closure that did not use the `isolation` parameter
-    /// would leave the actor and come back.
+    /// Begins the sleep, and waits for its end on the caller's actor. The closure has to use the `isolation` parameter, or it
+    /// would leave the actor and return.
     func end(
         isolation: isolated (any Actor)? = #isolation, on scheduler: Scheduler, after duration: Duration
     ) async -> Outcome {
@@ -111,7 +111,7 @@ private final class Sleep: Sendable {
         if !isKept { unsafe giveBack(set) }
     }
 
-    /// The task was cancelled, or has resumed.
+    /// Called when the task is cancelled, and when it has resumed.
     func cancel() {
         let taken = timer.exchange(Self.ended, ordering: .acquiringAndReleasing)
         if taken != Self.ended, let set = unsafe OpaquePointer(bitPattern: taken) { unsafe giveBack(set) }

@@ -10,12 +10,12 @@ extension Scheduler {
     /// ```
     ///
     /// A submission can fail in three ways. The scheduler may be closed, but the shared one is never shut
-    /// down. Its capacity may be reached, but the shared one has none. Memory may be exhausted: then the
-    /// process is stopped, as Swift does when an object or an array, including the closure itself, cannot be
-    /// allocated. So there is nothing left for the caller to decide. Another scheduler's
-    /// ``submit(_:)-method`` throws, because there the first two can happen.
+    /// down. Its capacity may be reached, but the shared one has none. Memory may be exhausted; the process
+    /// then stops, as it does when Swift cannot allocate an object or an array, or the closure itself. So
+    /// there is no error for the caller to handle. Another scheduler's ``submit(_:)-method`` throws, because
+    /// there the first two can happen.
     ///
-    /// - Precondition: there is memory, and the process isn't a forked child, where all schedulers are
+    /// - Precondition: memory is available, and the process is not a forked child, where all schedulers are
     ///   closed.
     /// - Complexity: as ``submit(_:)-method``; the call never blocks.
     public static func submit(_ body: consuming @escaping @Sendable () -> Void) {

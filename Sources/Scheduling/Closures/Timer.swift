@@ -39,18 +39,18 @@ public final class ScheduledOperation: Sendable {
 extension Scheduler {
     /// Submits one operation after a delay.
     ///
-    /// The scheduler keeps its timers on one dedicated thread, which wakes up when a timer is due: a million
-    /// timers cost no task or thread each. The operation is never submitted early, and some 0.1 ms late on an
-    /// idle machine; the capacity does not apply to it. Every shutdown, even one that drains, cancels pending
-    /// timers.
+    /// The scheduler keeps its timers on one dedicated thread, which wakes up when a timer is due, so a timer
+    /// needs no task or thread of its own. The operation is never submitted early; on an idle machine it is
+    /// about 0.1 ms late. The capacity does not apply to it. Every shutdown, even one that drains, cancels
+    /// pending timers.
     ///
     /// ```swift
     /// try scheduler.submit(after: .milliseconds(250)) { refresh() }
     /// ```
     ///
     /// - Parameters:
-    ///   - delay: immediately if not positive; in effect never, beyond 584 years. Measured on the monotonic
-    ///     clock, which stops while the machine is suspended.
+    ///   - delay: submits immediately if not positive, and in effect never if beyond 584 years. Measured on the
+    ///     monotonic clock, which stops while the machine is suspended.
     ///   - counter: counts the operation from now on, until it has returned or is cancelled.
     /// - Returns: an object that cancels the operation.
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/closed``,
@@ -71,8 +71,8 @@ extension Scheduler {
 
     /// Submits one operation at an instant.
     ///
-    /// - Parameter instant: immediately if it has passed. The instant is converted to a delay now, so time
-    ///   during which the machine is suspended does not count.
+    /// - Parameter instant: submits immediately if it has passed. The instant is converted to a delay now, so
+    ///   time during which the machine is suspended does not count.
     /// - Returns: an object that cancels the operation.
     /// - Throws: as ``submit(after:in:_:)``.
     /// - Complexity: as ``submit(after:in:_:)``.
@@ -96,7 +96,7 @@ extension Scheduler {
     ///
     /// - Parameters:
     ///   - interval: the time between the starts of two runs.
-    ///   - delay: the time until the first run; nil: one interval.
+    ///   - delay: the time until the first run; one interval if nil.
     ///   - counter: counts the operation as one, from now on, until it is cancelled and its last run has
     ///     returned.
     /// - Returns: an object that cancels the operation. A shutdown of any kind cancels it, too.
@@ -146,7 +146,7 @@ extension Scheduler {
     }
 }
 
-/// The C function of a repeating closure, which is consumed only when it will not be called again.
+/// The C function of a repeating closure. Consumes the closure only when it will not be called again.
 private func runRepeatingBody(
     _ code: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ disposition: csched_disposition
 ) {

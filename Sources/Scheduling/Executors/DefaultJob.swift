@@ -5,9 +5,9 @@ extension Scheduler {
     /// Runs a job of the default executor, exempt from the capacity; on ``shared`` if this scheduler is shut
     /// down.
     ///
-    /// Unlike a job enqueued by preference, such a job runs on the generic executor, as under the runtime's
-    /// own default executor: a task without a preference then proceeds from job to job, and into actors,
-    /// without being enqueued again.
+    /// Unlike a job enqueued by preference, such a job runs on the generic executor, as it would on the
+    /// runtime's own default executor: a task without a preference then proceeds from job to job, and into
+    /// actors, without being enqueued again.
     package func enqueueDefault(_ job: UnownedJob) {
         var operation = unsafe csched_operation(
             run: runDefaultJob, context: unsafeBitCast(job, to: UnsafeMutableRawPointer.self), extra: nil,
@@ -21,8 +21,8 @@ extension Scheduler {
     }
 }
 
-/// The executor of nonisolated code: two zero words, as `swift_executor_generic` in the toolchain's
-/// ExecutorImpl.h returns. The library has no public name for it.
+/// The executor of nonisolated code: two zero words, as returned by `swift_executor_generic` in the
+/// toolchain's ExecutorImpl.h. The standard library has no public name for it.
 private let generic = unsafe unsafeBitCast((UInt(0), UInt(0)), to: UnownedSerialExecutor.self)
 
 private func runDefaultJob(

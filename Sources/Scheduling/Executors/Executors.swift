@@ -1,11 +1,11 @@
 internal import CScheduler
 internal import CompositeOperationsBasics
 
-// A job is one word, and so is its executor: an operation carries both without an allocation. Jobs are run even when a
+// A job is one word, and so is its executor, so an operation carries both without an allocation. Jobs run even when a
 // shutdown cancels or refuses them, because a task that never runs to its end never notifies its parent.
 //
-// The runtime refers to an executor without retaining it. A job can run, and release the last reference to its
-// executor, before the call that enqueued the job has returned. Hence each call retains its executor until it returns.
+// The runtime does not retain an executor that it refers to. A job can run, and release the last reference to its
+// executor, before the call that enqueues the job returns. Hence each call retains its executor until it returns.
 
 extension Scheduler: TaskExecutor {
     /// Runs a job of a task that prefers this scheduler.

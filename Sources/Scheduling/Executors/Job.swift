@@ -1,6 +1,6 @@
 internal import CScheduler
 
-/// The function that a job calls, with the submitted object and whether the job is cancelled, for example because the
+/// The function that a job calls with the submitted object, and with whether the job is cancelled, for example because the
 /// scheduler was shut down first. The function takes over the object's reference.
 package typealias JobFunction =
     @convention(c) (_ object: UnsafeMutableRawPointer, _ isCancelled: Bool) -> Void
@@ -24,7 +24,7 @@ extension Scheduler {
         }
     }
 
-    // The handle alone, to avoid reference counting of the object around it.
+    // Only the handle, to avoid reference counting of the `Scheduler`.
     nonisolated(unsafe) private static let sharedHandle = unsafe shared.handle
 
     /// The handle of ``shared``, which is never destroyed.
@@ -45,7 +45,7 @@ extension Scheduler {
 }
 
 extension Scheduler {
-    /// Reports that the running job had nothing to do: its turn does not count as the share of its priority.
+    /// Reports that the running job had nothing to do, so its turn does not count toward the share of its priority.
     package static func turnWasVoid() { csched_turn_was_void() }
 }
 
@@ -79,8 +79,8 @@ extension CompletionCounter {
     ///
     /// - Parameters:
     ///   - isWanted: receives the job's object, which it may inspect but must not keep.
-    ///   - areWanted: likewise, receives the address of children without objects, and that of one of them; nil: a range of
-    ///     them.
+    ///   - areWanted: likewise; receives the address of children that have no objects, and the address of one of them, or nil
+    ///     for a range of them.
     @available(*, noasync)
     package func wait(
         running function: JobFunction, where isWanted: (UnsafeMutableRawPointer) -> Bool,

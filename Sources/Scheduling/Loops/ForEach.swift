@@ -1,13 +1,13 @@
 internal import CScheduler
 
 extension Scheduler {
-    /// Submits one operation for every index of a range, without an allocation for each.
+    /// Submits one operation for every index of a range, without an allocation per index.
     ///
-    /// Workers split the range in halves as they take it. The range counts in `counter` until `body` has
+    /// Workers split the range in halves as they take it. The range is counted in `counter` until `body` has
     /// returned for its last index.
     ///
-    /// - Parameter body: called once for every index, in no particular order; after a shutdown that cancels,
-    ///   not for indices that had not begun.
+    /// - Parameter body: called once for every index, in no particular order, except for indices that have
+    ///   not begun when a shutdown cancels them.
     /// - Throws: as ``submit(_:)-method``; `body` is then not called.
     /// - Complexity: O(1), three allocations for the whole range.
     public func submit(
@@ -16,7 +16,7 @@ extension Scheduler {
         try submit(range, context: context, in: counter, body)
     }
 
-    /// Like ``submit(_:in:_:)``, without a context.
+    /// Like ``submit(_:in:_:)``, but does not propagate task-local values.
     func submitHalves(
         _ range: Range<Int>, in counter: CompletionCounter, _ body: @escaping @Sendable (Int) -> Void
     ) throws(SchedulerError) {
@@ -39,7 +39,7 @@ extension Scheduler {
         try forEach(range, context: context, body)
     }
 
-    /// Like the blocking ``forEach(_:_:)``, without a context.
+    /// Like the blocking ``forEach(_:_:)``, but does not propagate task-local values.
     @available(*, noasync)
     func forEachHalves(_ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void) throws(SchedulerError)
     {
@@ -50,8 +50,8 @@ extension Scheduler {
         if unsafe !outcome.isComplete { throw SchedulerError(.closed) }
     }
 
-    /// Calls `body` once for every index of a range, on the workers, and returns after the last, blocking no
-    /// thread.
+    /// Calls `body` once for every index of a range, on the workers, and returns after the last, without
+    /// blocking a thread.
     ///
     /// - Throws: as ``submit(_:)-method``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
     ///   short.
@@ -61,7 +61,7 @@ extension Scheduler {
         try await forEach(range, context: context, body)
     }
 
-    /// Like the asynchronous ``forEach(_:_:)``, without a context.
+    /// Like the asynchronous ``forEach(_:_:)``, but does not propagate task-local values.
     nonisolated(nonsending) func forEachHalves(
         _ range: Range<Int>, _ body: @escaping @Sendable (Int) -> Void
     ) async throws(SchedulerError) {
@@ -89,7 +89,7 @@ extension Scheduler {
     /// `forEach` runs parts of the loop itself, but no other operations.
     ///
     /// - Parameter elements: shared by the workers, hence `Sendable`.
-    /// - Throws: the first error, in time, that `body` threw; ``SchedulerError`` as ``submit(_:)-method``
+    /// - Throws: the earliest error that `body` threw; ``SchedulerError`` as ``submit(_:)-method``
     ///   does, and with code ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
     /// - Complexity: O(n) calls; a fixed number of allocations, none per element.
     @available(
@@ -104,7 +104,7 @@ extension Scheduler {
     }
 
     /// Calls `body` once for every element of a collection, on the workers, and returns after the last,
-    /// blocking no thread.
+    /// without blocking a thread.
     ///
     /// ```swift
     /// try await scheduler.forEach(files) { file in try compress(file) }
@@ -112,11 +112,11 @@ extension Scheduler {
     ///
     /// The order is unspecified; each worker takes runs of adjacent elements. When a call throws, or the task
     /// is cancelled, calls that have not begun are skipped, and calls that have begun are waited for. (With a
-    /// range and a body that does not throw, the compiler selects the form that throws a ``SchedulerError``,
-    /// which cancellation does not end.)
+    /// range and a body that does not throw, the compiler selects the form that throws a ``SchedulerError``;
+    /// that form ignores cancellation.)
     ///
     /// - Parameter elements: shared by the workers, hence `Sendable`.
-    /// - Throws: the first error, in time, that `body` threw; `CancellationError` when the task was cancelled
+    /// - Throws: the earliest error that `body` threw; `CancellationError` when the task was cancelled
     ///   and an element was skipped; ``SchedulerError`` as ``submit(_:)-method`` does, and with code
     ///   ``SchedulerError/Code/closed`` when a shutdown cut the loop short.
     /// - Complexity: O(n) calls; a fixed number of allocations, none per element.
@@ -179,8 +179,8 @@ private final class RangeCall: Sendable {
     }
 }
 
-/// Whether a range was run to its end. Written before the counter is left, read after the wait for the
-/// counter.
+/// Whether `body` was called for every index. Written before the range leaves the counter, read after the
+/// wait for the counter.
 private final class RangeOutcome: Sendable {
     nonisolated(unsafe) private(set) var isComplete = true
 

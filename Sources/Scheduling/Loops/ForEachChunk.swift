@@ -1,4 +1,4 @@
-// ForEachChunk.swift - a collection in chunks of a size that the caller chooses.
+// ForEachChunk.swift - forEach over chunks of a size that the caller chooses.
 
 internal import CompositeOperationsBasics
 
@@ -9,7 +9,7 @@ extension Scheduler {
     /// try scheduler.forEach(samples, chunksOf: 4_096) { chunk in filter(chunk) }
     /// ```
     ///
-    /// For bodies with setup work that many elements then share: a buffer, a connection, one bulk insertion.
+    /// For bodies with setup work that many elements then share: a buffer, a connection, a bulk insertion.
     /// When a call throws, calls that have not begun are skipped, and calls that have begun are waited for. On
     /// a worker of a scheduler, `forEach` runs parts of the loop itself, but no other operations.
     ///
@@ -29,8 +29,8 @@ extension Scheduler {
         try runLoop(Self.chunks(of: elements.count, size: size), Self.forEachChunk(of: elements, body))
     }
 
-    /// Calls `body` once for every chunk of a collection, on the workers, and returns after the last,
-    /// blocking no thread.
+    /// Calls `body` once for every chunk of a collection, on the workers, and returns after the last, without
+    /// blocking a thread.
     ///
     /// ```swift
     /// try await scheduler.forEach(samples, chunksOf: 4_096) { chunk in filter(chunk) }

@@ -12,10 +12,10 @@ extension Scheduler {
     /// ```
     ///
     /// On a worker, `second` is queued on that worker, where other workers may steal it, while the caller runs
-    /// `first`. The caller then runs `second` itself, unless it was stolen. If it was, the caller runs branches
-    /// that `second` has forked, nested on its stack, and no other operations; when there are none, its thread
-    /// sleeps and another worker takes its place. On any other thread, both closures run on the workers of
-    /// ``shared`` while the caller blocks; if memory is exhausted, they run in the caller.
+    /// `first`. The caller then runs `second` itself, unless it was stolen. If it was stolen, the caller runs
+    /// branches that `second` has forked, nested on its stack, and no other operations. When there are none to
+    /// run, its thread sleeps and another worker takes its place. On any other thread, both closures run on the
+    /// workers of ``shared`` while the caller blocks; if memory is exhausted, they run in the caller.
     ///
     /// `second` is part of the joining operation: neither a suspension nor a shutdown cancels it. Both closures
     /// run to completion even if one throws; the error of `first` takes precedence over that of `second`.
@@ -64,8 +64,8 @@ extension Scheduler {
         }
     }
 
-    /// Outside the workers, both run on those of ``shared``. On a worker with little stack left, they run one
-    /// after the other.
+    /// On a thread that is not a worker, both run on the workers of ``shared``. On a worker with little stack
+    /// left, they run one after the other.
     private static func runBothElsewhere(_ first: @Sendable () -> Void, _ second: csched_branch) {
         withoutActuallyEscaping(first) { first in
             var body = Body(first)

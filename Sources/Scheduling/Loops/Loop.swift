@@ -1,4 +1,4 @@
-// Loop.swift - the basis of forEach, map and reduce: elements in chunks, each run on a worker.
+// Loop.swift - the basis of forEach, map and reduce: elements in chunks, each of which runs on a worker.
 //
 // The collection and the closure are generic, and specialised at the call site, so this file knows neither; it calls one
 // closure per chunk. Nothing is allocated per chunk.
@@ -14,7 +14,7 @@ struct Chunks: Sendable {
     /// How many chunks a worker takes at a time; 0: the scheduler chooses.
     let grain: UInt64
 
-    /// Divided for the scheduler: about 32 chunks per worker even out differences in cost.
+    /// Divides for a scheduler: about 32 chunks per worker, to even out differences in cost.
     @usableFromInline
     init(of elements: Int, for scheduler: Scheduler) {
         self.elements = elements
@@ -22,7 +22,7 @@ struct Chunks: Sendable {
         grain = 1
     }
 
-    /// Divided as the caller requests.
+    /// Divides as the caller requests.
     @usableFromInline
     init(of elements: Int, size: Int) {
         self.elements = elements
@@ -39,14 +39,15 @@ struct Chunks: Sendable {
     }
 }
 
-/// The state that the chunks of one loop share: the first error, and whether the rest is still wanted.
+/// The state that the chunks of one loop share: the first error, and whether the remaining elements are still to be
+/// processed.
 @safe @usableFromInline
 final class Loop: Sendable {
     /// Called with the number of a chunk and the offsets of its elements. The body calls ``goOn()`` before each element.
     @usableFromInline
     typealias Body = @Sendable (_ chunk: Int, _ offsets: Range<Int>, _ loop: Loop) throws -> Void
 
-    /// The rest is no longer wanted.
+    /// Thrown to skip the remaining elements.
     private struct Stopped: Error {}
 
     // Sendable: the loop ends before its scheduler's handle is destroyed.
@@ -57,8 +58,8 @@ final class Loop: Sendable {
     /// Written by the chunk that sets `hasFailed`, and read after the end.
     nonisolated(unsafe) private var failure: (any Error)?
     private let hasFailed = Atomic(false)
-    // All relaxed: the end of the range publishes what a chunk wrote (P20 of range.c), and a chunk that sees a request late
-    // only does more than it had to.
+    // All relaxed: the end of the range publishes what a chunk wrote (P20 of range.c), and a chunk that sees a stop request
+    // late only does work that was not needed.
     private let isStopped = Atomic(false)
     private let isCancelled = Atomic(false)
     private let isCutShort = Atomic(false)
@@ -80,7 +81,7 @@ final class Loop: Sendable {
         if unsafe csched_scheduler_is_cancelling(scheduler) { throw Stopped() }
     }
 
-    /// The surrounding task was cancelled.
+    /// Called when the surrounding task is cancelled.
     func cancel() {
         isCancelled.store(true, ordering: .relaxed)
         isStopped.store(true, ordering: .relaxed)
@@ -133,8 +134,8 @@ extension Scheduler {
         try await awaitEnd(of: loop, end)
     }
 
-    /// Submits the loop, and waits on the caller's actor. A closure that did not use the `isolation` parameter would leave
-    /// the actor and come back.
+    /// Submits the loop, and waits on the caller's actor. The closure has to use the `isolation` parameter, or it would
+    /// leave the actor and return.
     private func awaitEnd(
         isolation: isolated (any Actor)? = #isolation, of loop: Loop, _ end: LoopEnd
     ) async throws {
@@ -184,6 +185,6 @@ private final class LoopEnd: Sendable {
         unsafe continuation?.resume(with: outcome)
     }
 
-    /// The task has resumed.
+    /// Called when the task has resumed.
     func acquire() { _ = hasEnded.load(ordering: .acquiring) }
 }

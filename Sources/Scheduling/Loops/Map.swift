@@ -1,4 +1,4 @@
-// Map.swift - an array of a closure's result for each element, in the order of the elements.
+// Map.swift - an array of a closure's results, one per element, in the order of the elements.
 
 extension Scheduler {
     /// Transforms every element of a collection, on the workers, and returns the results in the elements'
@@ -24,8 +24,7 @@ extension Scheduler {
         _ elements: Elements, _ transform: @escaping @Sendable (Elements.Element) throws -> Value
     ) throws -> [Value] {
         let chunks = Chunks(of: elements.count, for: self)
-        // All arrays without capacity share one object, which every call that built one as below would write
-        // to.
+        // All arrays without capacity share one object. Building an empty result as below would write to it.
         guard chunks.elements > 0 else {
             try runLoop(chunks, MapResults<Value>(for: chunks).fill(from: elements, transform))
             return []
@@ -39,7 +38,7 @@ extension Scheduler {
     }
 
     /// Transforms every element of a collection, on the workers, and returns the results in the elements'
-    /// order, blocking no thread.
+    /// order, without blocking a thread.
     ///
     /// ```swift
     /// let thumbnails = try await scheduler.map(images) { image in try image.scaled(to: 64) }
@@ -65,10 +64,10 @@ extension Scheduler {
 /// Uninitialised memory for the results of a map, filled by its chunks.
 ///
 /// A chunk that fails destroys its own results; those of the other chunks are destroyed at the end, unless
-/// given away.
+/// their ownership was given away.
 @safe @usableFromInline
 final class MapResults<Value: Sendable>: Sendable {
-    // Sendable: each chunk has its own part of the memory and its own mark; all are read together only after
+    // Sendable: each chunk has its own part of the memory and its own flag; all are read together only after
     // the loop.
     @usableFromInline nonisolated(unsafe) let memory: UnsafeMutablePointer<Value>?
     @usableFromInline nonisolated(unsafe) let isFilled: UnsafeMutablePointer<Bool>
@@ -76,7 +75,7 @@ final class MapResults<Value: Sendable>: Sendable {
     @usableFromInline let ownsMemory: Bool
     @usableFromInline nonisolated(unsafe) var isGivenAway = false
 
-    /// In its own memory.
+    /// Allocates its own memory.
     @inlinable
     convenience init(for chunks: Chunks) {
         unsafe self.init(in: .allocate(capacity: chunks.elements), for: chunks, ownsMemory: true)
@@ -98,7 +97,7 @@ final class MapResults<Value: Sendable>: Sendable {
         if ownsMemory { unsafe memory?.deallocate() }
     }
 
-    /// The work of a loop on each chunk.
+    /// The loop body for each chunk.
     @inlinable
     func fill<Elements: RandomAccessCollection & Sendable>(
         from elements: Elements, _ transform: @escaping @Sendable (Elements.Element) throws -> Value

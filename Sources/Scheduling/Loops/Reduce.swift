@@ -1,5 +1,5 @@
-// Reduce.swift - one value from many: each chunk is reduced to a partial result, then these are combined in
-// the order of the chunks.
+// Reduce.swift - one value from many: reduces each chunk to a partial result, then combines these in the order
+// of the chunks.
 
 extension Scheduler {
     /// Combines all elements of a collection, on the workers.
@@ -8,7 +8,7 @@ extension Scheduler {
     /// let total = try scheduler.reduce(prices, 0, +)
     /// ```
     ///
-    /// Every worker combines runs of adjacent elements, each beginning with `identity`; the partial results
+    /// Every worker combines runs of adjacent elements, starting each run from `identity`; the partial results
     /// are then combined in the elements' order. So `combine` must be *associative*, but need not be
     /// commutative. If it is not associative (floating-point addition), the result depends on the chunks, and
     /// hence on the number of workers. When a call throws, calls that have not begun are skipped.
@@ -18,8 +18,8 @@ extension Scheduler {
     ///   - combine: called concurrently on many workers.
     /// - Throws: as `forEach(_:_:)`.
     /// - Returns: `identity` for an empty collection.
-    /// - Complexity: O(n) calls, some 32 per worker of them on the calling thread; a fixed number of
-    ///   allocations, no lock.
+    /// - Complexity: O(n) calls, of which about 32 per worker are made on the calling thread; a fixed number
+    ///   of allocations, no lock.
     /// - SeeAlso: `reduce` of rayon, `parallel_reduce` of TBB.
     @available(
         *, noasync,
@@ -37,7 +37,7 @@ extension Scheduler {
         }
     }
 
-    /// Combines all elements of a collection, on the workers, blocking no thread.
+    /// Combines all elements of a collection, on the workers, without blocking a thread.
     ///
     /// ```swift
     /// let total = try await scheduler.reduce(prices, 0, +)
@@ -68,10 +68,10 @@ extension Scheduler {
     /// }
     /// ```
     ///
-    /// Every worker updates partial results, each beginning with `identity`, with runs of adjacent elements;
-    /// `combine` then merges the results, in the elements' order. `combine` must be *associative*, need not be
-    /// commutative, and must agree with `update`: updating with some elements and combining with the result of
-    /// the others must equal updating with all.
+    /// Every worker folds runs of adjacent elements into partial results, each starting from `identity`;
+    /// `combine` then merges these results, in the elements' order. `combine` must be *associative*, need not
+    /// be commutative, and must agree with `update`: updating with some elements and combining with the result
+    /// of the others must equal updating with all.
     ///
     /// - Parameters:
     ///   - identity: a neutral value, such as an empty dictionary; used once for every chunk and once at the
@@ -100,7 +100,7 @@ extension Scheduler {
         return try partials.combined(beginningWith: identity, combine)
     }
 
-    /// Combines all elements of a collection into a value of another type, on the workers, blocking no
+    /// Combines all elements of a collection into a value of another type, on the workers, without blocking a
     /// thread.
     ///
     /// ```swift
@@ -127,7 +127,7 @@ extension Scheduler {
     }
 }
 
-/// One value for each chunk of a loop, or none where the chunk was cut short.
+/// One value for each chunk of a loop; nil if the chunk was cut short.
 @safe @usableFromInline
 final class PartialResults<Value: Sendable>: Sendable {
     // Sendable: each chunk writes its own value; all are read only after the loop.
@@ -147,7 +147,7 @@ final class PartialResults<Value: Sendable>: Sendable {
         unsafe values.deallocate()
     }
 
-    /// A loop's work on each chunk. The chunk's value is written once, at the end, because adjacent values
+    /// The loop body for each chunk. The chunk's value is written once, at the end, because adjacent values
     /// share a cache line.
     @inlinable
     func fill<Elements: RandomAccessCollection & Sendable>(

@@ -7,14 +7,14 @@ extension Scheduler {
     /// try scheduler.submit { let reply = Scheduler.blocking { connection.receive() } … }
     /// ```
     ///
-    /// While `body` blocks, another worker takes the place of this one, within some 100 us if operations wait. A worker
-    /// whose body blocks without this call is replaced as well, within some milliseconds, when the state of its thread
-    /// shows it. On a thread that is not a worker, the call only calls `body`.
+    /// While `body` blocks, another worker takes the place of this one, within about 100 us if operations wait. A
+    /// worker whose body blocks without this call is replaced as well, within a few milliseconds, once the state of its
+    /// thread shows that it blocks. On a thread that is not a worker, this method only calls `body`.
     ///
     /// - Returns: what `body` returns.
     /// - Throws: what `body` throws.
     /// - Complexity: two compare-exchanges, some 10 ns, if nothing blocks.
-    /// - SeeAlso: ``Configuration/spareWorkers``, the limit of threads.
+    /// - SeeAlso: ``Configuration/spareWorkers``, the limit on such replacements.
     @inlinable
     public static func blocking<Value: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Value

@@ -1,15 +1,15 @@
-// BoundValues.swift - whether a task-local value is bound here, which no public interface of the runtime reports.
+// BoundValues.swift - finds out whether a task-local value is bound, which no public interface of the runtime reports.
 //
 // The runtime keeps the bound values in a list. A task's list is in the task object; outside of tasks, a thread's list is in
 // an object whose address is in a word of the thread. Neither offset is hard-coded here. Both are found once, by an experiment
-// on a dedicated thread. A word is the head of the list if it is 0 while no value is bound; with one value bound, the address
-// of an item that holds our first key, its type and its value; and with two, the address of an item that holds the second and
-// links to the first. (An item that links a child task's list to its parent's is recognized by its low bits.) Unless exactly
-// one word of the task and one of the thread qualify, nothing is known, and the answer is always that there may be values:
-// then copies are made needlessly.
+// on a dedicated thread. A word is the head of the list if it meets three conditions. While no value is bound, it is 0. With
+// one value bound, it is the address of an item that holds our first key, its type and its value. With two, it is the address
+// of an item that holds the second key and links to the first item. (An item that links a child task's list to its parent's is
+// recognized by its low bits.) Unless exactly one word of the task and one of the thread qualify, nothing is known, and the
+// answer is always that values may be bound. Copies are then made needlessly.
 //
-// Later reads are made by the thread that writes the list, except for the items that child tasks share with their parent:
-// these outlive the children, and the runtime itself follows them at each lookup.
+// Later, only the thread that writes a list reads it, except for the items that child tasks share with their parent. These
+// items outlive the children, and the runtime itself follows them at each lookup.
 
 #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
     internal import CBoundValues
@@ -49,7 +49,7 @@ package enum BoundValues {
                 unsafe place = bound_values_find(&places)
             }
 
-            /// Whether no value is bound; false if that is unknown. Only on the same thread.
+            /// Whether no value is bound; false if that is unknown. Call only on the thread that created the place.
             package var isEmpty: Bool {
                 mutating get { unsafe place != nil && bound_values_are_none(&place!) }
             }
@@ -153,7 +153,7 @@ private struct Binding<Value: Sendable>: BoundValue {
             nonisolated(unsafe) var places: bound_values_places?
         }
 
-        /// - Returns: nil: nothing is known.
+        /// - Returns: nil if nothing is known.
         static func run() -> bound_values_places? {
             let result = Result()
             var thread = pthread_t()

@@ -5,9 +5,9 @@ extension Scheduler {
     public struct Configuration: Hashable, Sendable {
         /// The number of workers, 1 to 256.
         ///
-        /// Nil: the environment variable `CSCHED_WORKERS` if it is such a number, else the smaller of the affinity mask's CPU count
-        /// and the quota of the process's control group (v2, then v1), rounded up. If `CSCHED_WORKERS` is anything else, a message
-        /// on standard error reports that, once.
+        /// If nil, the environment variable `CSCHED_WORKERS` determines the number if it is in that range; otherwise the smaller of
+        /// the affinity mask's CPU count and the quota of the process's control group (v2, then v1), rounded up. Any other value of
+        /// `CSCHED_WORKERS` is reported on standard error, once.
         public var workers: Int?
         /// The prefix of the threads' names; the first 10 bytes are shown.
         public var name: String
@@ -18,9 +18,10 @@ extension Scheduler {
         /// How many threads, in addition to the workers, may take the place of workers whose operations block, at least 0.
         ///
         /// A worker that blocks (in a wait, inside ``Scheduler/blocking(_:)``, or undeclared) is replaced by another thread while
-        /// operations wait, so that ``workers`` of them run. When as many are blocked as this allows, a waiting operation begins
-        /// only when a blocked one continues: never, if all of them depend on a waiting one. ``Scheduler/Statistics/exhausted``
-        /// counts such cases, and the first is reported on standard error.
+        /// operations wait, so that ``workers`` of them run. When no spare worker is left, a waiting operation begins only when a
+        /// blocked one continues. If all blocked operations depend on a waiting one, it never begins.
+        /// ``Scheduler/Statistics/exhausted`` counts the times that a spare was needed but not available; the first is reported on
+        /// standard error.
         public var spareWorkers: Int
         /// Which task-local values an operation sees if its submission specifies no context.
         public var context: Context
@@ -41,7 +42,7 @@ extension Scheduler {
 
     /// How a submission from outside is handled when as many operations wait as the capacity allows.
     ///
-    /// Submissions by a scheduler's own workers are exempt: they would wait for themselves.
+    /// Submissions by a scheduler's own workers are exempt, since a worker would wait for itself.
     public enum CapacityPolicy: Hashable, Sendable, CaseIterable {
         /// Block the calling thread until there is room.
         case suspend

@@ -1,19 +1,19 @@
 internal import CompositeOperationsBasics
 internal import Synchronization
 
-// Task-local values are propagated as the runtime does it for every unstructured task: a task is created with a copy of the
-// caller's values, and its only job runs as the operation. Where no value is bound (BoundValues.swift), no task is created.
+// Task-local values are propagated as the runtime does for every unstructured task: a task is created with a copy of the
+// caller's values, and its only job runs as the operation. If no value is bound (BoundValues.swift), no task is created.
 
 extension Scheduler {
     /// Which task-local values an operation sees.
     public enum Context: Hashable, Sendable, CaseIterable {
         /// None of the submitting code's values.
         case empty
-        /// Copies of all values bound where the operation is submitted, inside or outside of a task, as in `Task { }`.
+        /// Copies of all values bound at the submission, inside or outside of a task, as in `Task { }`.
         case inherited
     }
 
-    /// Submits one operation that sees the task-local values of the submitting code if `context` says so.
+    /// Submits one operation, which sees the task-local values of the submitting code if `context` is ``Context/inherited``.
     ///
     /// A trace ID reaches the worker:
     ///
@@ -29,8 +29,8 @@ extension Scheduler {
     ///   - context: for this operation, in place of ``Configuration/context``.
     ///   - counter: counts the operation until it has returned.
     /// - Throws: as ``submit(_:)-method``.
-    /// - Complexity: as ``submit(_:)-method``; with ``Context/inherited`` some 5 ns more while no value is bound, otherwise a
-    ///   task and two objects more: some 0.5 µs. The first check for bound values takes a millisecond.
+    /// - Complexity: as ``submit(_:)-method``; with ``Context/inherited`` about 5 ns more while no value is bound, otherwise
+    ///   one more task and two more objects: about 0.5 µs. The first check for bound values takes a millisecond.
     public func submit(
         context: Context, in counter: CompletionCounter? = nil, _ body: @escaping @Sendable () -> Void
     ) throws(SchedulerError) {
@@ -45,9 +45,10 @@ extension Scheduler {
         try submit(context: .inherited, in: counter, body)
     }
 
-    /// Submits one operation for every index of a range, in the submitting code's context if `context` says so.
+    /// Submits one operation for every index of a range, with the submitting code's task-local values if `context` is
+    /// ``Context/inherited``.
     ///
-    /// With ``Context/inherited``, and if a value is bound, the range is not split in halves: each worker gets one operation,
+    /// In that case, and if a value is bound, the range is not split in halves: each worker gets one operation,
     /// which takes blocks of indices until none are left.
     ///
     /// - Throws: as ``submit(contentsOf:in:)``; `body` is not called then.
@@ -60,8 +61,8 @@ extension Scheduler {
         try submitBlocks(SharedRange(range, workers: workers, body), in: counter)
     }
 
-    /// Calls `body` once for every index of a range, on the workers, in the caller's context if `context` says so, and returns
-    /// after the last.
+    /// Calls `body` once for every index of a range, on the workers, with the caller's task-local values if `context` is
+    /// ``Context/inherited``, and returns after the last.
     ///
     /// - Throws: as ``submit(contentsOf:in:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
     ///   short.
@@ -81,8 +82,8 @@ extension Scheduler {
         if !shared.isComplete { throw SchedulerError(.closed) }
     }
 
-    /// Calls `body` once for every index of a range, on the workers, in the caller's context if `context` says so, and returns
-    /// after the last, blocking no thread.
+    /// Calls `body` once for every index of a range, on the workers, with the caller's task-local values if `context` is
+    /// ``Context/inherited``, and returns after the last, without blocking a thread.
     ///
     /// - Throws: as ``submit(contentsOf:in:)``, and ``SchedulerError/Code/closed`` when a shutdown cut the range
     ///   short.
@@ -110,10 +111,11 @@ extension Scheduler {
 }
 
 extension SerialLane {
-    /// Appends one operation that sees the task-local values of the submitting code if `context` says so.
+    /// Appends one operation, which sees the task-local values of the submitting code if `context` is
+    /// ``Scheduler/Context/inherited``.
     ///
     /// - Parameters:
-    ///   - context: for this operation, in place of that of ``Scheduler/Configuration/context``.
+    ///   - context: for this operation, in place of ``Scheduler/Configuration/context``.
     ///   - counter: counts the operation until it has returned.
     /// - Throws: as ``submit(_:)``.
     public func submit(
@@ -140,7 +142,7 @@ extension Scheduler {
 }
 
 extension Scheduler.Context {
-    /// A closure, to be called at most once, that calls `body` in this context of the calling code.
+    /// A closure, to be called at most once, that calls `body` with the values bound here if this context is `inherited`.
     @inline(__always)
     func bound(to body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         guard isNeeded else { return body }
@@ -152,10 +154,10 @@ extension Scheduler.Context {
     package var isNeeded: Bool { self == .inherited && BoundValues.areHere }
 }
 
-/// A task, with the values bound at its creation, whose only job is run once, synchronously, by the code that calls `run`.
+/// A task, with the values bound at its creation. Its only job runs once, synchronously, in the call of `run`.
 package final class SynchronousTask: Sendable {
     private let receiver: JobReceiver
-    // Sendable: the task is run at most once, and `deinit` comes after that.
+    // Sendable: the task is run at most once, before `deinit`.
     nonisolated(unsafe) private var hasRun = false
 
     private init(_ receiver: JobReceiver) { self.receiver = receiver }
@@ -185,13 +187,13 @@ package final class SynchronousTask: Sendable {
         withoutActuallyEscaping(body) { body in receiver.run(body) }
     }
 
-    /// A job that is never run would leak its task.
+    /// Runs a job that has not run yet, which would leak its task otherwise.
     deinit { if unsafe !hasRun { receiver.run(nil) } }
 }
 
 /// An executor that keeps the one job it is given.
 private final class JobReceiver: TaskExecutor {
-    // Sendable: written by the creation of the task, before another thread can know of it.
+    // Sendable: written while the task is created, before another thread can see this object.
     nonisolated(unsafe) private var job: UnownedJob?
     // Sendable: used only by the thread that runs the task.
     nonisolated(unsafe) private var body: (() -> Void)?
@@ -201,7 +203,7 @@ private final class JobReceiver: TaskExecutor {
         unsafe self.job = UnownedJob(job)
     }
 
-    /// - Parameter body: nil: the task has nothing to do.
+    /// - Parameter body: nil if the task has nothing to do.
     func run(_ body: (() -> Void)?) {
         guard let job = unsafe job else { fatalError("Scheduler.submit: the runtime withheld the job") }
         unsafe self.body = body
@@ -212,7 +214,7 @@ private final class JobReceiver: TaskExecutor {
     func callBody() { unsafe body?() }
 }
 
-/// A range from which pieces take blocks of indices, each in its own context.
+/// A range whose pieces take blocks of indices from it; each piece runs as a separate operation with its own context.
 private final class SharedRange: Sendable {
     let pieces: Int
     private let range: Range<Int>

@@ -10,7 +10,7 @@ extension Scheduler {
     public enum Priority: Int, Comparable, Sendable, CaseIterable {
         /// When nothing else waits. While other operations wait, each worker still gives this class one turn in 61.
         case background
-        /// In turn.
+        /// In its normal turn.
         case `default`
         /// Next, ahead of all other classes. While many operations of this class wait, the others still get one turn in
         /// 30.
@@ -21,7 +21,7 @@ extension Scheduler {
         public init(_ priority: TaskPriority) { self = Priority(raw: priority.rawValue) }
 
         init(raw: UInt8) {
-            switch raw {  // every job passes here, so no load of the runtime's constants
+            switch raw {  // every job passes here, so the runtime's constants are not loaded
             case 0, 0x11...0x15: self = .default  // unspecified, low to medium
             case 0x16...: self = .high
             default: self = .background
@@ -52,7 +52,7 @@ extension Scheduler {
     /// The priority of the operation or job that the calling worker runs; on any other thread, ``Priority/default``.
     public static var currentPriority: Priority { Priority(csched_priority_current()) }
 
-    /// On a worker ``currentPriority``, elsewhere the class of the calling task's priority.
+    /// On a worker, ``currentPriority``; elsewhere, the class of the calling task's priority.
     package static var callersPriority: Priority {
         if unsafe csched_scheduler_current() != nil { return currentPriority }
         if !BoundValues.mayBeInTask { return .default }
@@ -100,7 +100,7 @@ extension SerialLane {
     /// Appends one operation; the lane is scheduled like an operation of this priority.
     ///
     /// A lane's operations keep the order of their submission. Hence ``Scheduler/Priority/background`` counts as
-    /// ``Scheduler/Priority/default`` here, and one operation of high priority makes its predecessors begin sooner, too.
+    /// ``Scheduler/Priority/default`` here, and an operation of high priority also makes its predecessors begin sooner.
     ///
     /// - Throws: as ``submit(_:)``.
     /// - Complexity: as ``submit(_:)``.

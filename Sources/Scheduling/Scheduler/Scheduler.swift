@@ -14,9 +14,9 @@ internal import CScheduler
 /// unordered, except those of a ``SerialLane``. All members may be used from any thread, including inside an
 /// operation.
 ///
-/// When the last reference to a scheduler is released, the scheduler is drained and its threads are joined (soon
-/// afterwards, if the release happens inside an operation). ``withScheduler(_:_:)-(_,(Scheduler)->R)`` makes that
-/// point explicit.
+/// When the last reference to a scheduler is released, the scheduler is drained and its threads are joined (shortly
+/// afterwards, if the release happens inside an operation). ``withScheduler(_:_:)-(_,(Scheduler)->R)`` makes this
+/// moment explicit.
 @safe
 public final class Scheduler: Sendable {
     // Sendable: the C side synchronises every call, and the last use is `deinit`.
@@ -59,7 +59,7 @@ public final class Scheduler: Sendable {
         }
     }()
 
-    /// The scheduler that the calling thread is a worker of; nil on any other thread.
+    /// The scheduler whose worker the calling thread is; nil on any other thread.
     public static var current: Scheduler? {
         guard let current = unsafe csched_scheduler_current(),
             let owner = unsafe csched_scheduler_owner(current)
@@ -104,8 +104,8 @@ public final class Scheduler: Sendable {
 
     /// Submits many operations, all or none, with one publication and one wake-up.
     ///
-    /// - Throws: as ``submit(_:)-method``; none of the bodies is then called. More bodies than the capacity are
-    ///   refused as ``SchedulerError/Code/full`` even if the policy is to suspend.
+    /// - Throws: as ``submit(_:)-method``; none of the bodies is then called. If there are more bodies than the
+    ///   capacity, they are refused with ``SchedulerError/Code/full`` even if the policy is to suspend.
     /// - Complexity: O(n), lock-free, one temporary array.
     public func submit(
         contentsOf bodies: [@Sendable () -> Void], in counter: CompletionCounter? = nil
@@ -116,7 +116,7 @@ public final class Scheduler: Sendable {
         try submitEach(bodies, in: counter)
     }
 
-    /// As ``submit(contentsOf:in:)``, for bodies that already have their context.
+    /// Like ``submit(contentsOf:in:)``, for bodies that already carry their context.
     func submitEach(
         _ bodies: [@Sendable () -> Void], _ priority: Priority? = nil, in counter: CompletionCounter?
     ) throws(SchedulerError) {
@@ -143,8 +143,8 @@ public final class Scheduler: Sendable {
 
     /// Prevents further bodies from starting until ``resume()``. Calls nest.
     ///
-    /// Bodies that have started continue, waiting operations stay queued, and submissions are accepted. After the
-    /// return, a worker that is not counted in ``Statistics/running`` starts nothing.
+    /// Bodies that have started continue, waiting operations stay queued, and submissions are accepted. Once the
+    /// call has returned, a worker that is not counted in ``Statistics/running`` starts no body.
     ///
     /// - Complexity: O(1), wait-free.
     public func suspend() { unsafe csched_scheduler_suspend(handle) }
@@ -176,7 +176,7 @@ public final class Scheduler: Sendable {
     public var statistics: Statistics { unsafe Statistics(csched_scheduler_statistics(handle)) }
 }
 
-/// Leads from the C scheduler to the Swift object. The reference is weak, because an operation may run while the
+/// Links the C scheduler to the Swift object. The reference is weak, because an operation may run while the
 /// `Scheduler` is being deallocated.
 final class Owner: Sendable {
     // Sendable: written once, before any operation can be submitted; weak references are safe to read

@@ -6,12 +6,11 @@ public struct SchedulerError: Error, Hashable, Sendable {
         case outOfMemory
         /// The scheduler is shut down, or is shutting down; nothing was submitted.
         case closed
-        /// As many operations wait as the capacity allows, and the policy is to reject; nothing was
-        /// submitted.
+        /// The capacity is reached, and the policy is to reject; nothing was submitted.
         case full
         /// The number of workers is not between 1 and 256.
         case invalidWorkers
-        /// The capacity is not at least 1.
+        /// The capacity is less than 1.
         case invalidCapacity
         /// The number of spare workers is not between 0 and 65,536.
         case invalidSpareWorkers
@@ -32,7 +31,7 @@ public struct SchedulerError: Error, Hashable, Sendable {
 }
 
 extension SchedulerError: CustomStringConvertible {
-    /// One sentence that says what went wrong.
+    /// One sentence that describes the failure.
     public var description: String {
         switch code {
         case .outOfMemory: "Memory is exhausted."

@@ -9,7 +9,7 @@ extension Scheduler {
         /// Release their closures without calling them. Jobs of Swift tasks are still run, because a task
         /// must end.
         case cancelPending
-        /// Run those that start within the time; cancel the rest.
+        /// Run operations that start within the duration; cancel the rest.
         case deadline(Duration)
 
         var timeout_ns: UInt64 {
@@ -24,7 +24,8 @@ extension Scheduler {
     /// Refuses further submissions from outside, runs or cancels waiting operations as `policy` specifies,
     /// and joins the threads.
     ///
-    /// Ends every suspension. Running bodies are waited for in any case. A second call waits for the first.
+    /// Ends every suspension. The call waits for running bodies in any case. A second call waits for the
+    /// first.
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` on a worker of this
     ///   scheduler.
@@ -38,7 +39,7 @@ extension Scheduler {
         try unsafe csched_scheduler_shutdown(handle, policy.timeout_ns).check()
     }
 
-    /// Like the blocking `shutdown(_:)`, but on a temporary thread, so no pool thread is blocked.
+    /// Like the blocking `shutdown(_:)`, but waits on a temporary thread, so no pool thread is blocked.
     ///
     /// - Throws: ``SchedulerError`` with code ``SchedulerError/Code/wouldDeadlock`` in a task that runs on
     ///   this scheduler (the scheduler is then unchanged), or ``SchedulerError/Code/threadCreationFailed``.

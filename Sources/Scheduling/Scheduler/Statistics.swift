@@ -20,7 +20,7 @@ extension Scheduler {
         public let retired: Int
         /// Retired objects that have been freed.
         public let reclaimed: Int
-        /// Workers inside a body, or about to look for the next one.
+        /// Workers inside a body, or about to search for the next one.
         public let running: Int
 
         /// Workers that blocked and were replaced by another worker.

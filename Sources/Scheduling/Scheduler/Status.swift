@@ -28,10 +28,11 @@ extension csched_status {
 }
 
 extension Duration {
-    /// A century. The standard library's clocks trap on much longer durations, and no caller waits that long.
+    /// A century: the standard library's clocks trap on much longer durations, and no caller waits that long.
     package static var longest: Duration { .seconds(100 * 365 * 86_400) }
 
-    /// Whole nanoseconds: 0 if negative, the longest representable time (584 years) if longer than that.
+    /// The duration in whole nanoseconds: 0 if negative; at most 584 years, the longest that the type can
+    /// represent.
     var wholeNanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

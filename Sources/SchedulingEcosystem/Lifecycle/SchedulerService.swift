@@ -23,8 +23,8 @@
         ///
         /// - Parameters:
         ///   - scheduler: accepts nothing from outside once the shutdown has begun.
-        ///   - deadline: how long waiting operations may take to begin; the rest are then cancelled. Bodies that run are waited
-        ///     for in any case.
+        ///   - deadline: how long waiting operations may take to begin; the rest are then cancelled. The shutdown waits for
+        ///     running bodies in any case.
         /// - Precondition: the scheduler is not `Scheduler.shared`, which is never shut down, and the deadline is not negative.
         public init(_ scheduler: Scheduler, deadline: Duration) {
             precondition(
@@ -66,7 +66,7 @@
         }
     }
 
-    /// Why a ``SchedulerService`` did not end as it should have.
+    /// Why a ``SchedulerService`` did not shut down cleanly.
     public enum SchedulerServiceError: Error, CustomStringConvertible {
         /// The deadline passed before `cancelled` operations had begun, and they were cancelled.
         case deadlinePassed(deadline: Duration, cancelled: Int)

@@ -1,4 +1,4 @@
-// Reading.swift - the state of the process's schedulers at one moment, as values of metrics.
+// Reading.swift - the state of the process's schedulers at one moment, as metric values.
 
 #if Ecosystem
     internal import Observability
@@ -14,9 +14,9 @@
 
     /// Values, summed over schedulers of the same name.
     struct Reading {
-        /// Values of this moment.
+        /// Current values.
         private(set) var gauges: [Series: Int] = [:]
-        /// Totals since each scheduler was created, by its number.
+        /// Totals since each scheduler was created, by the scheduler's ID.
         private(set) var totals: [Int: [Series: Int]] = [:]
 
         /// Reads all schedulers now.

@@ -3,8 +3,8 @@
 #if Ecosystem
     internal import Observability
 
-    /// Times since the last reading; none while the recorder is off. Events that its rings have lost meanwhile are
-    /// missing.
+    /// Times since the last reading; none while the recorder is off. Events that the recorder's rings have lost
+    /// meanwhile are missing.
     struct RecordedTimes {
         private var seen_ns = Recorder.now_ns()
 

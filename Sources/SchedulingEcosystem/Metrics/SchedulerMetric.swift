@@ -26,11 +26,11 @@
         case waiting = "scheduler_waiting"
         /// Operations in the queues of workers.
         case waitingInWorkers = "scheduler_waiting_in_workers"
-        /// Workers, by what they do.
+        /// Workers, by activity.
         case workers = "scheduler_workers"
-        /// Whether the scheduler is suspended: 1, else 0.
+        /// 1 if the scheduler is suspended, else 0.
         case suspended = "scheduler_suspended"
-        /// Whether the scheduler no longer accepts operations from outside: 1, else 0.
+        /// 1 if the scheduler no longer accepts operations from outside, else 0.
         case closing = "scheduler_closing"
         /// How long operations waited before they began; only while the recorder is on.
         case wait = "scheduler_wait_seconds"
@@ -41,7 +41,7 @@
         public enum Kind: String, Sendable {
             /// A number that grows.
             case counter
-            /// A figure of this moment: a `Meter`.
+            /// A current value: a `Meter`.
             case gauge
             /// How long something took: a `Timer`.
             case timer

@@ -29,7 +29,7 @@
         /// Creates the metrics; nothing is read yet.
         ///
         /// - Parameters:
-        ///   - factory: makes the metrics; nil: `MetricsSystem.factory`, as it is now.
+        ///   - factory: creates the metrics; nil: the `MetricsSystem.factory` at the time of this call.
         ///   - interval: the time between two readings, if run as a service.
         ///   - clock: the clock that measures the interval.
         /// - Precondition: the interval is positive.
@@ -48,7 +48,7 @@
         /// progress.
         ///
         /// - Returns: whether this call has read the schedulers.
-        /// - Complexity: some 20 µs for each worker; while the recorder is on, O(n log n) in the number of its events.
+        /// - Complexity: about 20 µs for each worker; while the recorder is on, O(n log n) in the number of its events.
         @discardableResult
         public func collect() -> Bool {
             guard var taken = state.take() else { return false }

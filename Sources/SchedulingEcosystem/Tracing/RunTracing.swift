@@ -1,4 +1,4 @@
-// RunTracing.swift - spans of runs, by a tracer of swift-distributed-tracing.
+// RunTracing.swift - spans of runs, created by a tracer of swift-distributed-tracing.
 
 #if Ecosystem
     internal import Runs
@@ -17,8 +17,8 @@
     public enum RunTracing {
         /// Traces runs that start from now on, in the whole process.
         ///
-        /// - Parameter tracer: called where runs start and end, under no lock; nil: `InstrumentationSystem.tracer`, as it is at
-        ///   this call.
+        /// - Parameter tracer: called where runs start and end, under no lock; nil: the `InstrumentationSystem.tracer` at the
+        ///   time of this call.
         public static func start(_ tracer: (any Tracer)? = nil) {
             RunTrace.install(SpanMaker(tracer: tracer ?? InstrumentationSystem.tracer))
         }

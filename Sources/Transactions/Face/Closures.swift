@@ -1,4 +1,4 @@
-// Closures that are transactions, joined parts of one, or savepoints in one.
+// Closures that run as transactions, as joined parts of one, or as savepoints in one.
 
 extension TransactionContext {
     func perform<Result>(_ nesting: TransactionNesting, _ body: () throws -> Result) throws -> Result {
@@ -64,8 +64,8 @@ public struct ScopedTransaction: ~Copyable {
 
     /// Validates, then keeps the changes.
     ///
-    /// - Throws: the error of validation, after the transaction was rolled back; or the reason the call was
-    ///   refused.
+    /// - Throws: the error of validation, after the transaction has been rolled back; or the reason the call
+    ///   was refused.
     public consuming func commit() throws {
         guard let context = context.take() else { return }
         do { try context.commitTransaction(transaction) } catch {

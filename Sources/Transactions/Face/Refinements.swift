@@ -1,4 +1,4 @@
-// The optional promises and requests of a member, beyond the protocol that all members conform to.
+// The optional protocols of a member, beyond the one that all members conform to: default hooks, logged state, and savepoints.
 
 /// Hooks that do nothing, as opt-in defaults. Once the default of a hook has been called for a class, the walks of a transaction
 /// skip members of that class for this hook.

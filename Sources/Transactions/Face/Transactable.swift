@@ -3,11 +3,11 @@
 /// A member of a tree of objects that change together.
 ///
 /// A member keeps the context that it creates at the end of its initialiser. There are no default hooks: a default would hide a
-/// hook whose name is misspelt. See ``TransactableDefaults`` to do without them.
+/// hook whose name is misspelt. A class that needs no hooks, or only some, conforms to ``TransactableDefaults``.
 ///
 /// A tree lives in one isolation. Its members may be used only from there; other isolations read a ``CommittedView``.
 public protocol Transactable: AnyObject {
-    /// Ties the member into its tree. Read only after the member has created it.
+    /// Ties the member into its tree. Accessed only after the member has created it.
     var transactionContext: TransactionContext { get }
     /// A transaction begins. Called on parents first.
     ///
@@ -41,7 +41,7 @@ extension Transactable {
 
     /// Validates all members, then keeps the changes.
     ///
-    /// - Throws: the error of validation, and the transaction is still active; or the reason the call was refused.
+    /// - Throws: the error of validation, in which case the transaction is still active; or the reason the call was refused.
     /// - Complexity: O(members whose class has the hook, their ancestors, and the siblings of both).
     public func commitTransaction(_ transaction: Transaction = Transaction.any) throws {
         try transactionContext.commitTransaction(transaction)

@@ -1,4 +1,4 @@
-// The value that names one transaction, and the source of numbers that are never used twice.
+// The value that names one transaction, and the source of numbers that are never reused.
 
 import Synchronization
 

@@ -9,8 +9,8 @@ public struct TransactionChanges {
 
     /// The transaction that was committed.
     public let transaction: Transaction
-    /// Each property once, in the order of first writing. Properties of members that no longer exist are left
-    /// out.
+    /// Each property once, in the order of their first writes. Properties of members that no longer exist are
+    /// left out.
     public let changes: [Change]
     /// Members that were registered during the transaction and still take part.
     public let added: [any Transactable]
@@ -98,14 +98,14 @@ final class CommitRecord {
         self.placements = placements
         var seen: Set<ObjectIdentifier> = []
         changes = run.log.values.compactMap { state in
-            // A state that a savepoint saved as well is in the log again.
+            // A state that a savepoint saved as well is in the log more than once.
             guard seen.insert(ObjectIdentifier(state)).inserted else { return nil }
             let passes = state.context.map { passing.contains(ObjectIdentifier($0)) } ?? false
             return passes ? nil : state.change(of: run.transaction)
         }
     }
 
-    /// Whether a member is in no tree: it left by itself, or with a parent that joined and left again.
+    /// Whether a member is in no tree: it left on its own, or with a parent that joined and left again.
     func isOutside(_ context: TransactionContext) -> Bool {
         context.tree == nil && (context.parent.map(passes) ?? true)
     }
@@ -113,7 +113,7 @@ final class CommitRecord {
     /// Whether the context joined and left again.
     func passes(_ context: TransactionContext) -> Bool { passing.contains(ObjectIdentifier(context)) }
 
-    /// Called while the run is active: members that left still belong to the tree.
+    /// Called while the run is active, when members that left still belong to the tree.
     func changes(of tree: Tree) -> TransactionChanges {
         func owners(_ contexts: [TransactionContext]) -> [any Transactable] {
             contexts.compactMap { $0.tree === tree ? $0.owner : nil }

@@ -5,14 +5,14 @@ import CompositeOperationsBasics
 /// Ties an object into a tree of members.
 ///
 /// An owner holds its context; the context refers to its owner weakly, and holds the contexts above it. So a tree keeps no owner
-/// alive, and a context unregisters when it is deallocated. Contexts are not `Sendable`: they stay in the isolation in which they
-/// were created.
+/// alive, and a context unregisters itself when it is deallocated. Contexts are not `Sendable`: they stay in the isolation in
+/// which they were created.
 public final class TransactionContext {
     private(set) weak var owner: (any Transactable)?
     private let ownerID: ObjectIdentifier?
     unowned(unsafe) let type: MemberType
     var kind: MemberKind { type.kind }
-    /// The owner's hooks, and the union of all hooks from here downwards: I13.
+    /// The owner's hooks, and the union of the hooks of this context and all contexts below it: I13.
     var hooks: Hooks
     var below: Hooks
 
@@ -34,7 +34,8 @@ public final class TransactionContext {
     unowned(unsafe) var previousSibling: TransactionContext?
     unowned(unsafe) var nextSibling: TransactionContext?
 
-    /// The last transaction that this context came to, and the last savepoint before that; `part` is its role in that transaction.
+    /// The last transaction that marked this context, and the last savepoint set before that; `part` is its role in that
+    /// transaction.
     @exclusivity(unchecked) var begunIn: UInt64 = 0
     var begunAfter: UInt64 = 0
     /// The last validation pass that visited this member; a member that moves can be reached twice in one walk.
@@ -87,7 +88,7 @@ public final class TransactionContext {
     /// Creates the context of the root of a new tree.
     ///
     /// An owner may have several contexts at a time, in one tree or in several, and gets the hooks of each. A context that is
-    /// replaced lives until its owner, its nodes and all others release it. ``move(to:)`` moves the nodes with it.
+    /// replaced lives until its owner, its nodes and all other holders release it. ``move(to:)`` moves the nodes with it.
     ///
     /// - Precondition: a ``LoggedTransactable`` has no other context that is in a tree.
     /// - Complexity: O(1).
@@ -100,8 +101,8 @@ public final class TransactionContext {
 
     /// Creates the context of a member below `parent`.
     ///
-    /// During a transaction the member begins at once. Its `onBegin` must not read its context, which it has only after this call
-    /// returns; see ``createNode(owner:parent:store:)``. The commit throws the error of that hook.
+    /// During a transaction the member begins at once. Its `onBegin` must not read its context, which exists for it only after
+    /// this call returns; see ``createNode(owner:parent:store:)``. The commit throws the error of that hook.
     ///
     /// - Precondition: an owner is not its own parent, and no transaction of another task or thread is active; and as for
     ///   ``createRoot(owner:)``.
@@ -110,7 +111,7 @@ public final class TransactionContext {
         createNode(owner: owner, parent: parent) { _ in }
     }
 
-    /// The same, and passes the context to `store` before `onBegin` is called.
+    /// As ``createNode(owner:parent:)``, but passes the context to `store` before `onBegin` is called.
     @discardableResult
     public static func createNode(
         owner: any Transactable, parent: any Transactable, store: (TransactionContext) -> Void
@@ -145,7 +146,7 @@ public final class TransactionContext {
         try attachedTree().commit(transaction)
     }
 
-    /// Takes the changes back; see ``Transactable/rollbackTransaction(_:)``.
+    /// Rolls the changes back; see ``Transactable/rollbackTransaction(_:)``.
     public func rollbackTransaction(_ transaction: Transaction = Transaction.any) throws {
         try attachedTree().rollback(transaction)
     }
@@ -167,7 +168,7 @@ public final class TransactionContext {
 
 /// How a commit proceeds after a member's validation threw.
 public enum ValidationMode: Hashable, Sendable {
-    /// The commit ends.
+    /// The commit stops at the first failure.
     case failFast
     /// The other members are validated as well, and ``TransactionContext/validationFailures`` lists all failures.
     case collectAll

@@ -2,7 +2,7 @@
 
 /// Why a call on a transaction was refused. No case is ever added: clients switch over the three.
 public enum TransactionError: Error {
-    /// A transaction was to begin while one is active.
+    /// A transaction was to begin while another is active.
     case anotherTransactionIsActive
     /// There is no transaction to end.
     case transactionIsNotActive
@@ -35,7 +35,7 @@ public enum TransactionFault: Error, Hashable, Sendable {
     case validationDoesNotSettle
     /// A step cannot be undone or redone: a later change affected the same properties or members.
     case outOfOrder
-    /// The tree was not free within the time given.
+    /// The tree did not become free within the time limit.
     case timedOut
     /// Waiting could never succeed: the task itself began the active transaction by hand, or the tasks it would wait for are
     /// waiting for a tree that it has open.
@@ -52,7 +52,7 @@ public enum TransactionPhase: Hashable, Sendable {
     case validate
     /// `onCommit` is being called.
     case commit
-    /// State is restored, and `onRollback` called.
+    /// State is being restored, and `onRollback` is being called.
     case rollback
 }
 

@@ -57,7 +57,7 @@ public final class TransactionUndoStep {
         return Trees(trees.values)
     }
 
-    /// Whether nothing has changed the property since, except changes that were undone.
+    /// Whether the property is unchanged since, except by changes that were undone.
     private func isAsLeft(_ change: PropertyChange) -> Bool {
         change.context?.owner == nil || change.lastChange == (isUndone ? change.before : change.after)
     }
@@ -98,7 +98,8 @@ public final class TransactionUndoStep {
         }
     }
 
-    /// Since it left, an owner may have got another context that is in a tree, and it may have only one of these.
+    /// Since the member left, its owner may have been given another context that is in a tree. An owner may have only one of
+    /// these.
     private func requireNoOther(_ context: TransactionContext) throws {
         var areAlone = true
         context.forEachBelow { each in

@@ -8,7 +8,7 @@ struct Log {
     enum Place {
         /// Nowhere: it was registered in this transaction, and stays registered.
         case joined
-        /// Below a parent, after a sibling; or first.
+        /// Below a parent: after a sibling, or first.
         case below(TransactionContext, after: TransactionContext?)
         /// In no tree.
         case outside
@@ -47,15 +47,15 @@ struct Log {
         late.count > mark.late ? late.removeLast() : nil
     }
 
-    /// Empties the list. The caller releases the states outside any access to the log: a `deinit` may be a
-    /// user's.
+    /// Empties the list. The caller releases the states outside any access to the log: a release may run a
+    /// user's `deinit`.
     mutating func takeValues() -> [LoggedState] {
         if values.isEmpty { return [] }
         defer { values = [] }
         return values
     }
 
-    /// Keeps the capacity for the next transaction, which has no values so far.
+    /// Reuses the capacity of the emptied list for the next transaction, which has no values yet.
     mutating func keepRoom(of taken: consuming [LoggedState]) {
         if values.capacity < taken.capacity, taken.capacity <= Self.most { values = taken }
     }

@@ -21,21 +21,21 @@ final class Run {
     /// The walks in progress; adjusted when members leave and move.
     var cursors: [Cursor] = []
 
-    /// The innermost open savepoint, and the last that was set; the transaction itself counts as one.
+    /// The innermost open savepoint, and the one set last; the transaction itself counts as one.
     @exclusivity(unchecked) var scope: UInt64 = 0
     var lastScope: UInt64 = 0
     /// Grows with every change that a validation might have to see.
     @exclusivity(unchecked) var changes: UInt64 = 0
     /// Grows when members move: a walk may have missed them.
     var moves: UInt64 = 0
-    /// The error of a late member's hook.
+    /// The error that the commit will throw: that of the `onBegin` of a member that began late, or `savepointsInterleave`.
     var doom: (any Error)?
     /// I14: no member had an `onBegin` when the transaction began. So all have begun, and none has a mark.
     @exclusivity(unchecked) private var isUnmarked = false
     /// See I8.
     var isTangled = false
-    /// The end of a transaction releases objects whose `deinit` may be a user's, and may write. In a commit such a write stays; in
-    /// a rollback it is undone with the rest.
+    /// Set while a commit or a rollback releases objects, whose `deinit` may be a user's and may write. In a commit such a write
+    /// stays; in a rollback it is undone with the rest.
     @exclusivity(unchecked) private(set) var isReleasing = false
     private let instance = Instance(.runs)
 
@@ -64,7 +64,8 @@ final class Run {
         context.begunIn == transaction.number && isActive && context.part == .ended
     }
 
-    /// Whether the members below it may begin: to them, a member that was ended by a savepoint is a parent like any other.
+    /// Whether the members below it may begin: to them, a member that the rollback of a savepoint ended is a parent like any
+    /// other.
     private func hasBegun(_ context: TransactionContext) -> Bool {
         takesPart(context) || hasEnded(context)
     }
@@ -118,7 +119,7 @@ final class Run {
         context.begunAfter = scope
     }
 
-    /// Begins each member once, even when walks overlap. A member whose parent has not begun has its turn after the parent.
+    /// Begins each member once, even when walks overlap. A member whose parent has not begun begins after the parent.
     private func beginMember(_ context: TransactionContext) throws {
         let isMarked = context.begunIn == transaction.number
         guard isMarked ? context.part == .absent : !isUnmarked else { return }
@@ -131,12 +132,12 @@ final class Run {
                 throw error
             }
         }
-        // Only now: members that the hook created below this one begin in their turn, without recursion.
+        // Set only now, so members that the hook created below this one begin in their turn, without recursion.
         context.part = .takesPart
         if isMarked, !context.hooks.contains(.rollback) { log.began(context) }
     }
 
-    /// A member that was created or put back during the transaction.
+    /// Adds a member that was created during the transaction.
     func join(_ context: TransactionContext) {
         guard isActive, phase != .commit, phase != .rollback else { return }
         changes += 1
@@ -187,7 +188,7 @@ final class Run {
 
     // MARK: Commit
 
-    /// Validates, then keeps the changes. When validation throws, the transaction is active as before.
+    /// Validates, then keeps the changes. When validation throws, the transaction remains active.
     func commit() throws {
         try forEachTree { try $0.requireRoot() }
         try during(.validate) { try validate() }

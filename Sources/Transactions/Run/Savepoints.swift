@@ -1,7 +1,8 @@
 // Marks in a transaction to which it can be partially rolled back.
 //
-//   I8  savepoints end in the reverse order of their setting; when one does not (two child tasks have set one each), their changes
-//       cannot be separated: the run is tangled, no savepoint of it ends any more, and the run is rolled back as a whole.
+//   I8  savepoints end in the reverse order of their setting; when one does not, because two child tasks have set one each, their
+//       changes cannot be separated. The run is then tangled: none of its savepoints can end any more, and the run is rolled back
+//       as a whole.
 
 import CompositeOperationsBasics
 
@@ -17,7 +18,7 @@ extension Run {
         fileprivate let isOutermost: Bool
     }
 
-    /// - Complexity: O(1), unless members have hooks for it.
+    /// - Complexity: O(1), unless members have savepoint hooks.
     func setSavepoint(in tree: Tree) throws -> SavepointMark {
         if isTangled { throw TransactionFault.savepointsInterleave }
         try forEachTree { tree in
@@ -51,8 +52,8 @@ extension Run {
 
     func hasUnlogged(_ tree: Tree) -> Bool { hasMember(of: tree) { !$0.contains(.logged) } }
 
-    /// The counts of a tree are upper bounds: they do not change when an owner is deallocated whose context is still needed by the
-    /// members below it.
+    /// The counts of a tree are upper bounds: they do not change when an owner is deallocated while members below still need its
+    /// context.
     private func hasMember(of tree: Tree, _ matches: (MemberKind) -> Bool) -> Bool {
         var hasOne = false
         func look(_ context: TransactionContext) {
@@ -87,7 +88,7 @@ extension Run {
 
     private enum End { case closes, isTangled, hasGone }
 
-    /// Whether the savepoint is still there: a body may have ended the transaction by hand.
+    /// Ends the savepoint if it is still there: a body may have ended the transaction by hand.
     private func end(_ mark: SavepointMark) -> End {
         guard transaction == mark.transaction else { return .hasGone }
         if scope != mark.scope, !isTangled {
@@ -99,7 +100,7 @@ extension Run {
         return .closes
     }
 
-    /// - Complexity: O(1), unless members have hooks for it.
+    /// - Complexity: O(1), unless members have savepoint hooks.
     func release(_ mark: SavepointMark, in tree: Tree) throws {
         switch end(mark) {
         case .closes: break
@@ -130,7 +131,7 @@ extension Run {
         doom = mark.doom
         during(.rollback) {
             takeBack(to: mark.log)
-            // A validation that tried something out needs no further pass.
+            // Changes that a validation makes and rolls back need no further pass.
             changes = mark.changes
             forEachMember(with: [.rollback, .savepoints]) { context in
                 if takesPart(context), began(context, since: mark.scope) {

@@ -1,5 +1,5 @@
-// A lock for the few fields that threads share although a tree has one isolation: its observers, owners' contexts, and
-// what is known of classes.
+// A lock for the few fields that threads share although a tree has one isolation: its observers, the contexts of
+// owners, the hooks of classes, and the graph of waiters.
 
 import Glibc
 
@@ -25,7 +25,7 @@ final class Lock: @unchecked Sendable {
 
 /// A table keyed by objects, shared by all threads.
 final class LockedTable<Value>: @unchecked Sendable {
-    // Unchecked: `values` is used under `lock` alone.
+    // Unchecked: `values` is used only under `lock`.
     private let lock = Lock()
     private var values: [ObjectIdentifier: Value] = [:]
 

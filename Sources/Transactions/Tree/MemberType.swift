@@ -4,8 +4,8 @@
 //        subclasses do not change its conformance.
 //   I13  `below` of a context contains the hooks of the context and of all below it, and may contain more.
 //
-// So a transaction visits only members with hooks, once each default of their classes has been called. A tree that was built before
-// that checks its members again when more is known (`Tree.learn`).
+// So once each default of the members' classes has been called, a transaction visits only members with hooks. A tree that was built
+// earlier checks its members again when more is known (`Tree.learn`).
 //
 //   P2  a hook is cleared, then the count is incremented <-> the count is read, then the hooks. A tree that reads an old value calls a
 //       default once more.
@@ -55,7 +55,7 @@ final class MemberType: Sendable {
     static let ofNobody = MemberType([])
 
     private static let table = LockedTable<MemberType>()
-    /// Grows whenever a default is called for the first time.
+    /// Grows whenever a default is called for the first time for a class.
     private static let learned = Atomic<Int>(0)
 
     static var knowledge: Int { learned.load(ordering: .acquiring) }
@@ -88,9 +88,10 @@ extension Tree {
         return type
     }
 
-    /// Checks all members again if more is known of any class than at the last check, or if many members with hooks have gone since.
+    /// Checks all members again if more is known about any class than at the last check, or if many members with hooks have left
+    /// since.
     ///
-    /// - Complexity: O(members) once for each default of a class, and O(1) for each member that goes.
+    /// - Complexity: O(members) once for each default of a class, and O(1) for each member that leaves.
     func learn() {
         let now = MemberType.knowledge
         if knowledge == now, departed <= members { return }

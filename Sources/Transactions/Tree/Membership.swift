@@ -32,7 +32,7 @@ extension TransactionContext {
     /// A rollback puts it back where it was. It can move to another tree only while neither is active.
     ///
     /// - Throws: ``TransactionFault/cycle`` if the parent is the member itself or below it, ``TransactionFault/otherTree``
-    ///   if one of two trees is active or the member is a root; otherwise as ``leave()``.
+    ///   if the parent is in another tree and either tree is active, or if the member is a root; otherwise as ``leave()``.
     /// - Complexity: O(members below it).
     public func move(to parent: any Transactable) throws {
         let tree = try attachedTree()
@@ -54,12 +54,12 @@ extension TransactionContext {
         } else {
             try tree.requireChangeable()
             tree.run.place(self, below: above)
-            // While members begin, the walk in progress begins the members that it has not come to.
+            // While members begin, the walk in progress begins the members that it has not reached yet.
             if tree.run.phase != .begin { tree.run.beginLate(self) }
         }
     }
 
-    /// Afterwards the member and all below it belong to no tree.
+    /// Detaches the member and all below it: afterwards they belong to no tree.
     func detach() {
         forEachBelow { context in
             context.tree?.forget(context)

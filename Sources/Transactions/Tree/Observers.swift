@@ -30,7 +30,7 @@ final class Observers {
             let call: (Event) -> Void
         }
 
-        /// For commits, or for rollbacks.
+        /// True: notified of commits; false: notified of rollbacks.
         let wantsCommits: Bool
         private let lock: Lock
         private var body: Body?
@@ -63,8 +63,8 @@ final class Observers {
     private let lock = Lock()
     private var observers: [Observer] = []
     private var pending = Notices<Event>()
-    /// Set once there was an observer: a tree without observers reads only this word. The holder of the gate sees every
-    /// registration from before the gate was free.
+    /// Set by the first registration: a tree that never had an observer reads only this word. The holder of the gate sees
+    /// every registration made before the gate became free.
     private let areThere = Atomic(false)
 
     var wantCommits: Bool {
@@ -88,11 +88,11 @@ final class Observers {
         lock.locked { if !observers.isEmpty { pending.append(event) } }
     }
 
-    /// Whether the caller must deliver; no other caller delivers meanwhile.
+    /// Whether the caller must deliver. If so, no other caller delivers meanwhile.
     func claim() -> Bool { areThere.load(ordering: .acquiring) && lock.locked { pending.claim() } }
 
     /// Notifies the observers in order of registration. When an observer ends a transaction, that event follows after all
-    /// observers have been notified of the current one. Only for a caller with a ``claim()``.
+    /// observers have been notified of the current one. Called only after ``claim()`` returned true.
     func deliver() {
         // Dequeued first: releasing an event may run a user's `deinit`, which may end a transaction.
         while let (event, observers) = next() {

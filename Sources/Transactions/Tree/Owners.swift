@@ -1,5 +1,5 @@
-// The contexts of owners. A property looks its context up at its first write, when the owner may not have one yet and
-// must not be asked. This table is the one thing that trees of several isolations share.
+// The contexts of owners. A property looks its context up at its first write, when the owner may not have one yet, so
+// its `transactionContext` must not be read. Trees of several isolations share this table.
 
 enum Owners {
     private typealias Table = LockedTable<Unmanaged<TransactionContext>>
@@ -35,7 +35,7 @@ enum Owners {
         }
     }
 
-    /// The owner is alive, and so is a context of it: only the owner's isolation releases that. A context whose
+    /// The owner is alive, and so is its context: only the owner's isolation releases the context. A context whose
     /// owner's address was reused belongs to another tree; it is only compared.
     static func context(of owner: AnyObject) -> TransactionContext? {
         let table = table(of: ObjectIdentifier(owner))

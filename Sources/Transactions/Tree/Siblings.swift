@@ -1,4 +1,4 @@
-// The links of a tree: each context has its parent, and those of its children that exist, in order of registration.
+// The links of a tree: from each context to its parent, and to its living children, in order of registration.
 //
 //   I1  a context is in the list of its parent, and in no other; without a parent, in none.
 //   I2  a context unlinks itself when it is deallocated: no list has a dangling link.
@@ -57,7 +57,7 @@ extension TransactionContext {
         return node
     }
 
-    /// The next node after this one and all below it, if that node is below `top`.
+    /// The next node after this node's whole subtree, parents first, if that node is below `top`.
     func following(below top: TransactionContext, with hooks: Hooks? = nil) -> TransactionContext? {
         var node = self
         while node !== top {

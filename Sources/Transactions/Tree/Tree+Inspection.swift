@@ -1,6 +1,6 @@
-// A tree with an open transaction, in dumps. A tree lives in one isolation, and dumps are made in another: so a dump reads
-// values that are kept from the opening of the gate until it is closed, and the number of waiters from a table shared by all
-// isolations.
+// How dumps show a tree with an open transaction. A tree lives in one isolation, and dumps are made in another. So a dump
+// reads values that are recorded when the gate is opened and kept until it is closed, and the number of waiters from a table
+// shared by all isolations.
 
 import CompositeOperationsBasics
 

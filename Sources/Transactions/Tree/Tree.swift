@@ -10,13 +10,13 @@ import Glibc
 import Synchronization
 
 final class Tree {
-    /// In the order of creation.
+    /// Ascending in the order of creation.
     let serial = Serial.next()
     private let gate = Atomic<UInt64>(0)
     /// The thread of an open synchronous closure.
     private let thread = Atomic<UInt>(0)
 
-    /// The task that began by hand; 0: none.
+    /// The task that began the transaction by hand; 0: none.
     private let handOf = Atomic<Int>(0)
 
     /// The root holds the tree, and is the last of the contexts to be deallocated.
@@ -32,7 +32,7 @@ final class Tree {
     let observers = Observers()
     var views: [any PublishedView] = []
     let line = Line()
-    /// Transactions that were rolled back by hand in the body of a closure, which has not yet noticed.
+    /// Transactions that were rolled back by hand in the body of a closure that has not noticed yet.
     private var rolledBackInsideBody: Set<Transaction> = []
     private let instance = Instance(.trees)
 
@@ -44,7 +44,7 @@ final class Tree {
     private(set) var members = 0
     private(set) var unlogged = 0
     private(set) var withSavepoints = 0
-    /// How many members keep state that no savepoint can restore; some of them may have no owner any more.
+    /// How many members keep state that no savepoint can restore; some of them may no longer have an owner.
     private(set) var withoutSavepoints = 0
 
     init() { runReference = .passRetained(ownRun) }
@@ -138,8 +138,8 @@ final class Tree {
         guard root?.owner != nil else { throw TransactionFault.detached }
     }
 
-    /// Computes the values of the views. A computation, and the release of one, runs user code: outside any
-    /// access.
+    /// Computes the values of the views. A computation, and its release, run user code, so both happen outside any
+    /// access to `views`.
     func publish() {
         let known = views
         var areAllRead = true

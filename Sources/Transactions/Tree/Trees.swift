@@ -1,4 +1,5 @@
-// The trees of one transaction: one, or those of a joint transaction, whose gates are opened in one order, all or none.
+// The trees of one transaction: one, or those of a joint transaction, whose gates are opened in a fixed order, all or
+// none.
 
 struct Trees {
     let first: Tree
@@ -32,7 +33,7 @@ struct Trees {
         try others.forEach(body)
     }
 
-    /// Opens the gates, then begins all members; when either fails, all trees are idle.
+    /// Opens the gates, then begins all members; when either fails, all trees are left idle.
     func begin(_ transaction: Transaction, _ opener: Tree.Opener) throws {
         try forEach { try $0.requireRoot() }
         guard first.open(transaction, by: opener) else { throw TransactionError.anotherTransactionIsActive }

@@ -1,7 +1,7 @@
 // The graph of tasks that wait for trees: a wait that would deadlock is refused.
 //
-//   I13  a waiter waits for each waiter without a time limit that has one of its wanted trees open, or that came before it
-//        to one of these trees. The last waiter of a cycle closes the cycle, and finds it.
+//   I13  a waiter waits for each other waiter without a time limit that has one of its wanted trees open, or that began to
+//        wait for one of them earlier. The last waiter of a cycle closes the cycle, and finds it.
 
 /// The waiters for trees, of all isolations.
 enum WaitGraph {
@@ -14,7 +14,7 @@ enum WaitGraph {
     }
 
     private final class Table: @unchecked Sendable {
-        // Unchecked: accessed under `lock` alone.
+        // Unchecked: accessed only under `lock`.
         let lock = Lock()
         var last = 0
         var waits: [Int: Wait] = [:]
@@ -37,7 +37,7 @@ enum WaitGraph {
         table.lock.locked {
             table.last += 1
             let number = table.last
-            // No waiter waits for a task that has no tree open.
+            // A task that has no tree open closes no cycle: no waiter waits for it yet.
             if !hasLimit, !open.isEmpty, closesCircle(number, wanted, Set(open)) { return nil }
             table.waits[number] = Wait(open: open, wanted: wanted, hasLimit: hasLimit)
             for tree in wanted { table.wanting[tree, default: []].insert(number) }
@@ -65,7 +65,7 @@ enum WaitGraph {
         if index[tree]?.isEmpty == true { index[tree] = nil }
     }
 
-    /// Whether a waiter that it would wait for, directly or indirectly, waits for a tree that it has open.
+    /// Whether a waiter that waiter `number` would wait for, directly or indirectly, waits for one of the trees in `open`.
     private static func closesCircle(_ number: Int, _ wanted: [UInt64], _ open: Set<UInt64>) -> Bool {
         var seen: Set<Int> = []
         var walk = others(than: number, wanted)

@@ -81,7 +81,7 @@ final class Waiter: @unchecked Sendable {
     /// Written by the timer's task, which is in no isolation.
     private let late = Atomic(false)
     private let instance = Instance(.waiters)
-    /// Used by the lines alone.
+    /// Used only by the lines.
     var hasLeft = false
 
     func reset() { phase.store(.none, ordering: .relaxed) }
@@ -242,7 +242,7 @@ extension Transactable {
     /// Begins a transaction by hand as soon as the tree is free: first come, first served.
     ///
     /// - Throws: `CancellationError`, ``TransactionFault/timedOut``; ``TransactionError/anotherTransactionIsActive`` inside a
-    ///   `withTransaction` of the same tree, where it would wait for itself; otherwise as ``beginTransaction()``.
+    ///   `withTransaction` of the same tree, where the task would wait for itself; otherwise as ``beginTransaction()``.
     @discardableResult
     public func beginTransactionWhenFree(
         waiting: TransactionWait = .untilFree, isolation: isolated (any Actor)? = #isolation

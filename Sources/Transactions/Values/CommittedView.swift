@@ -11,8 +11,8 @@ import Synchronization
 
 /// A value computed from a tree after each commit, for readers in any isolation.
 ///
-/// A reader sees the value of one commit, never that of a transaction under way. The tree keeps `compute` while the view
-/// exists, and releases it at the first commit after that. If the view lives as long as the root, `compute` should
+/// A reader sees the value of one commit, never that of a transaction in progress. The tree keeps `compute` while the
+/// view exists, and releases it at the first commit after that. If the view lives as long as the root, `compute` should
 /// capture the root weakly.
 public final class CommittedView<Value: Sendable>: Sendable {
     private let published: Published<Value>
@@ -36,7 +36,7 @@ public final class CommittedView<Value: Sendable>: Sendable {
     /// The value after the last commit. Does not wait.
     public var value: Value { published.value }
 
-    /// How many commits there have been since the view was made.
+    /// How many commits there have been since the view was created.
     public var version: Int { published.version }
 }
 
@@ -60,7 +60,8 @@ private struct View<Value: Sendable>: PublishedView {
 }
 
 private final class Published<Value: Sendable>: @unchecked Sendable {
-    /// A slot is created when all others have readers, and is released with the last reference to the view.
+    /// A slot is created when every other one is current or has readers, and is released with the last reference to the
+    /// view.
     final class Slot {
         let readers = Atomic<Int>(0)
         /// A separate allocation: an optional value would need a lookup of its type for each reader.
@@ -92,13 +93,13 @@ private final class Published<Value: Sendable>: @unchecked Sendable {
         func empty() {
             if !isFull { return }
             isFull = false
-            // The value's `deinit` may be a user's, and may read the view, whose current slot is another one by now.
+            // The value's `deinit` may be a user's, and may read the view, whose current slot is already another one.
             let gone = place.move()
             withExtendedLifetime(gone) {}
         }
     }
 
-    // Unchecked: `newest` and `isComputing` belong to the writer alone; I9 guards the content of a slot.
+    // Unchecked: `newest` and `isComputing` are used only by the writer; I9 guards the content of a slot.
     private var newest: Slot
     private var isComputing = false
     private let current: Atomic<Unmanaged<Slot>>

@@ -64,7 +64,7 @@ public class LoggedState {
 
     // MARK: The member
 
-    /// Whether its member's context is in a tree, and was not replaced since.
+    /// Whether its member's context is in a tree, and has not been replaced.
     @usableFromInline
     final var isBound: Bool {
         contextReference?._withUnsafeGuaranteedRef {
@@ -72,8 +72,8 @@ public class LoggedState {
         } ?? false
     }
 
-    /// Until the owner has a context, assignments are its initialisation. An owner whose context left for good, or was replaced,
-    /// may have another.
+    /// Binds the state to the owner's context, if there is one: until then, assignments are initialisation. An owner whose
+    /// context left its tree for good, or was replaced, may have another one.
     @usableFromInline
     final func bind(to owner: AnyObject, as property: @autoclosure () -> AnyKeyPath) {
         guard let found = Owners.context(of: owner), found !== context else { return }
@@ -83,7 +83,7 @@ public class LoggedState {
 
     // MARK: Writes
 
-    /// Saves the value that is about to be overwritten, and begins a transaction for the write alone if it needs one.
+    /// Saves the value that is about to be overwritten, and begins a transaction just for the write if one is needed.
     ///
     /// - Returns: that transaction.
     @usableFromInline
@@ -130,7 +130,7 @@ public class LoggedState {
     /// - Returns: false if the write is to stay.
     @inline(never)
     private final func saveAtAnEnd(_ context: TransactionContext, _ run: Run) -> Bool {
-        // The `deinit` of an object that the end releases may write.
+        // The `deinit` of an object that the end of the transaction releases may write.
         if run.isReleasing { return run.phase != .commit }
         demand(
             run.phase != .commit && run.phase != .rollback,
@@ -141,7 +141,7 @@ public class LoggedState {
         return true
     }
 
-    /// Ends the transaction that was begun for the write alone.
+    /// Ends the transaction that was begun just for the write.
     ///
     /// - Parameter isWhole: false if the code that changes the value in place threw half-way.
     @usableFromInline
@@ -156,7 +156,7 @@ public class LoggedState {
 
     // MARK: Ends
 
-    /// The transaction is committed. A state that the log lists again has nothing left to discard.
+    /// The transaction is committed. A state that the log lists more than once then has nothing left to discard.
     @inline(__always)
     final func keep(_ transaction: Transaction) {
         guard savedIn != 0 else { return }

@@ -4,8 +4,8 @@ import CompositeOperationsBasics
 
 /// A value of a member. It is restored when the member's transaction or a savepoint is rolled back.
 ///
-/// ``Transacted`` makes it a property. The first write in a transaction or savepoint saves the value; later ones are free. Writes
-/// from `onCommit` and `onRollback`, and to a member that has received one of the two, stop the process.
+/// ``Transacted`` makes it a property. The first write in a transaction or savepoint saves the value; later writes cost nothing
+/// extra. Writes from `onCommit` and `onRollback`, and to a member that has received one of the two, stop the process.
 public final class TransactionalState<Value>: LoggedState {
     @usableFromInline var current: Value
     /// Storage for the value saved last, allocated separately at the first write: an optional value would need a lookup of its type
@@ -31,7 +31,7 @@ public final class TransactionalState<Value>: LoggedState {
         old?.deallocate()
     }
 
-    /// The value as it is now; changed in place.
+    /// The current value; can be changed in place.
     public var value: Value {
         @inlinable get { current }
         @inlinable _modify {

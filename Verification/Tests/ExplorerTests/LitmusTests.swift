@@ -1,5 +1,6 @@
 // The explorer's own tests: it reaches what the memory model allows, and nothing that the model forbids. The two
-// kinds validate each other: a model that is too strong fails the first, a model that is too weak the second.
+// kinds of tests validate each other: a model that is too strong fails the first, a model that is too weak the
+// second.
 
 import CExplorer
 import ExplorerLitmus

@@ -40,7 +40,7 @@ typedef struct csched_child {
     void *CSCHED_NULLABLE object;     ///< the embedder's, retained
 } csched_child;
 
-/// Flags of a child. It shares its context with others, and does not release it.
+/// Flags of a child. This one shares its context with other children, and does not release it.
 #define CSCHED_CHILD_SHARES UINT32_C(0x80000000)
 /// Owns the context that it shares.
 #define CSCHED_CHILD_OWNS UINT32_C(0x40000000)
@@ -55,7 +55,7 @@ typedef struct {
     void (*release)(void *CSCHED_NULLABLE context);
     /// All children have finished. Returns whether they were taken meanwhile.
     bool (*finished)(void *children);
-    /// The turn of a child has come, but the child was taken before.
+    /// The turn of a child has come, but the child had been taken before.
     void (*turn)(void *children, void *child);
     /// A child that was taken while it ran has returned its value.
     void (*returned)(void *children, void *child);
@@ -63,7 +63,7 @@ typedef struct {
     void (*threw)(void *children, void *child, void *error);
     /// The scheduler is shut down, or out of memory: a child cannot run. The embedder takes all children.
     void (*refused)(void *children, void *child);
-    /// The children's memory, which was in use when they were taken, no longer is.
+    /// The children's memory was in use when they were taken; now no thread uses it.
     void (*let_go)(void *children);
 } csched_children_face;
 
@@ -78,7 +78,7 @@ typedef struct csched_region {
 struct csched_children {
     const csched_children_face *face;
     void *CSCHED_NULLABLE owner;     ///< the embedder's
-    void *CSCHED_NULLABLE composite; ///< the embedder's: whose children they are
+    void *CSCHED_NULLABLE composite; ///< the embedder's: the parent
     csched_scheduler *scheduler;
     uint64_t word;   ///< atomic: see children.c
     int64_t pending; ///< atomic, of a group: see children.c
@@ -97,7 +97,7 @@ struct csched_children {
     bool is_closed; ///< under the embedder's lock
     // The embedder's, under its lock.
     bool is_over;  ///< all have finished, as reported by `finished` or the close
-    int32_t epoch; ///< its number of the registration
+    int32_t epoch; ///< its number for the registration
     bool has_objects;
     bool is_in_use; ///< taken while in use: `let_go` is yet to come, or was called
     bool was_taken;
@@ -148,7 +148,7 @@ bool csched_children_close(csched_children *children);
 /// Begins a closed cascade. Called under no lock.
 void csched_children_begin(csched_children *children);
 
-/// A taking of children, and how far they had progressed.
+/// The progress of a taking, and how far the children had come.
 typedef struct {
     csched_region *CSCHED_NULLABLE region;
     size_t index;     ///< in the region

@@ -27,7 +27,7 @@ uint64_t csched_test_deque_unreclaimed(const csched_test_deque *deque);
 /// section.
 void csched_test_reclaim_flush(void);
 
-/// Likewise, an outside thread's inbox. Append returns false when the inbox is closed.
+/// Likewise, the inbox of an outside thread. Append returns false when the inbox is closed.
 typedef struct csched_test_inbox csched_test_inbox;
 csched_test_inbox *csched_test_inbox_create(void);
 void csched_test_inbox_destroy(csched_test_inbox *inbox);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /// Executes `count` pause instructions, which leave the core to its other hardware threads. They touch no
-/// memory, so the word's cache line stays with its current owner. Each takes some 10 to 150 cycles.
+/// memory, so the word's cache line stays with its current owner. Each takes about 10 to 150 cycles.
 static inline void csched_relax(uint32_t count)
 {
     for (uint32_t index = 0; index < count; index++) {

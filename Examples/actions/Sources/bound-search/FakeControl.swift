@@ -16,9 +16,9 @@ import Actions
 
     func present(_ failure: ActionFailure) { print("\(name) shows: \(failure.message)") }
 
-    /// A user activates it.
+    /// Simulates a user who activates the control.
     func press(_ text: String) { if isEnabled == true { onTrigger?(text) } }
 
-    /// A stale event, which arrives although the control is disabled.
+    /// Simulates a stale event, which arrives although the control is disabled.
     func force(_ text: String) { onTrigger?(text) }
 }

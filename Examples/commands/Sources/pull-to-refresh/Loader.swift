@@ -3,7 +3,7 @@ actor Loader {
     struct Offline: Error {}
 
     enum Answer {
-        /// When `goOn` is called.
+        /// Answers when `goOn` is called.
         case held
         case atOnce
         case offline

@@ -53,13 +53,13 @@ let pictures = [
 let good = download(previews: previews, pictures: pictures)
 report("a bad line", await good.outcome, previews + pictures)
 
-// One is lost too often: the pictures are not even requested.
+// One file's connection is lost too often: the pictures are not even requested.
 let lost = RemoteFile("c.preview", size: 1, losses: 9)
 let never = RemoteFile("c.picture", size: 1)
 let bad = download(previews: [lost], pictures: [never])
 report("no line", await bad.outcome, [lost, never])
 
-// One never answers. The user cancels when the other one has arrived.
+// One server never answers. The user cancels when the other file has arrived.
 let quick = RemoteFile("d.preview", size: 5)
 let silent = RemoteFile("e.preview", size: 5, isSilent: true)
 let endless = download(previews: [quick, silent], pictures: [never])

@@ -1,5 +1,5 @@
-// Tests the promises about waits on the main thread. This is a program because in a test the main thread is
-// in use.
+// Tests the promises about waits on the main thread. This is a program because the main thread of a test
+// process is in use.
 
 import CompositeOperations
 import CompositeOperationsFoundation

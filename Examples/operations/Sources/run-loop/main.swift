@@ -1,5 +1,5 @@
 // A command-line tool with Foundation's run loop: while the main thread waits for an operation, timers fire and ports
-// are read. Also our operations in a queue of Foundation's, and conversely.
+// are read. It also runs our operations in a Foundation queue, and a Foundation operation as one of our steps.
 
 import CompositeOperations
 import CompositeOperationsFoundation

@@ -1,5 +1,5 @@
-// The model with backups that its members keep themselves: each field has a second one, and two hooks have to name
-// both.
+// The model with backups that its members keep themselves: each field has a backup field, and two hooks have to
+// name both.
 
 import Transactions
 

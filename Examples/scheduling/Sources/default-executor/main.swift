@@ -1,4 +1,4 @@
-// The default executor of a program: each kind of task says on which scheduler it runs.
+// The default executor of a program: each kind of task reports which scheduler it runs on.
 
 import Scheduling
 import SchedulingDefaultExecutor

@@ -1,5 +1,5 @@
-// At the top level of a program. Functions with one meaning everywhere are called here. The loops, which have a
-// blocking and a suspending form, are called in a closure or in a function.
+// Use from the top level of a program. Functions that are unambiguous there are called directly. The loops,
+// which have a blocking and a suspending form, are called in a closure or in a function.
 
 import Scheduling
 

@@ -10,7 +10,7 @@ func log(_ what: String) { print("\(Trace.request): \(what)") }
 
 func serve(on scheduler: Scheduler, log lane: SerialLane) throws {
     let counter = try CompletionCounter()
-    // Each operation requests the context: the operation that the lane appends to the log has its submitter's
+    // Each submission requests the context, so the operation on the lane, which logs, has its submitter's
     // context.
     try scheduler.submit(context: .inherited, in: counter) {
         do { try lane.submit(context: .inherited, in: counter) { log("resized") } } catch { log("\(error)") }
@@ -21,7 +21,7 @@ func serve(on scheduler: Scheduler, log lane: SerialLane) throws {
         if Trace.request != "no request" { count.enter() }
     }
     log("\(count.outstanding) of 100 tiles know their request")
-    // Not requested: the scheduler's configuration decides, which by default propagates none.
+    // No context is requested here, so the scheduler's configuration decides; by default, it propagates none.
     try lane.submit(in: counter) { log("an operation without context") }
     counter.wait()
 }

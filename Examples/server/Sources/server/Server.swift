@@ -7,7 +7,7 @@
 //   kill -TERM PID                                               answers accepted requests, and exits
 //
 // The group ends its services from the last to the first: for a moment requests are accepted as before, then the server answers its
-// last request, then the scheduler drains. The board for the metrics is grafana.json, next to the package.
+// last request, then the scheduler drains. The dashboard for the metrics is grafana.json, next to Package.swift.
 //
 // With SERVER_LOG_REQUESTS=1 it prints the number of each request that it begins, and of each that is done, for
 // Scripts/server-restarts, which counts lost requests.

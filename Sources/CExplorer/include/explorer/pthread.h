@@ -2,8 +2,8 @@
 ///
 /// After this header pthread_create, _join, _self, _mutex_lock, _trylock, _unlock, _cond_wait, _signal,
 /// _broadcast, and sched_yield are the explorer's. Mutexes and condition variables may be initialised either
-/// way; attributes are ignored, and mutexes are not recursive. In C, other names of threads do not compile
-/// after it; in C++ they stay the system's, and must not be used.
+/// way; attributes are ignored, and mutexes are not recursive. In C, other names of the POSIX threads do not
+/// compile after this header; in C++ they remain the system's, and must not be used.
 
 #ifndef EXPLORER_PTHREAD_H
 #define EXPLORER_PTHREAD_H

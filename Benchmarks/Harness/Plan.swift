@@ -73,7 +73,7 @@ public struct Plan: Sendable {
             guard let size = options.sizes?.first(where: { !workload.sizes.contain($0) }) else { continue }
             throw BenchmarkError("\(workload.id) takes \(workload.sizes.name), not \(size).")
         }
-        // All peers are compared with ours, so it always takes part.
+        // All peers are compared with `ours`, so `ours` always takes part.
         let wanted = options.peers
         peers =
             ["ours"] + known.filter { $0 != "ours" && (wanted?.contains($0) ?? true) }
@@ -116,13 +116,13 @@ public struct Plan: Sendable {
         }
     }
 
-    /// A sample that takes longer than this is run once in each restart, and without a warm-up unless it fills memory: it
-    /// is long enough to be warm for most of its time.
+    /// A sample that takes longer than this is run once in each restart. Unless its workload fills memory, there is no
+    /// warm-up: the sample is long enough to be warm for most of its time.
     static let long_s = 0.04
 
     private static func units(of workloads: [Workload], _ options: PlanOptions) -> [RunUnit] {
         (0..<options.depth.restarts).flatMap { restart in
-            // Costs vary little, and take a long time to measure.
+            // Costs vary little and take long to measure, so two restarts are enough.
             workloads.filter { $0.metric != .cost || restart < 2 }
                 .map { RunUnit(workload: $0.id, restart: restart) } + sweep(workloads, options, restart)
         }
@@ -158,7 +158,7 @@ public struct Plan: Sendable {
 }
 
 extension Workload {
-    /// Whether this is the named workload, or one of the named family: W14 is W14-0, W14-1 and so on.
+    /// Whether this is the named workload, or one of the named family: W14 names W14-0, W14-1 and so on.
     fileprivate func belongs(to name: String) -> Bool { id == name || id.hasPrefix("\(name)-") }
 }
 

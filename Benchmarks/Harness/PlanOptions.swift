@@ -1,5 +1,5 @@
-/// The user's request for a run, kept in its file, so that an interrupted run can be resumed as it
-/// began.
+/// The user's request for a run, kept in the run's file, so that an interrupted run is resumed with the
+/// same options.
 public struct PlanOptions: Codable, Sendable, Hashable {
     /// Identifiers of workloads, or prefixes of them up to a hyphen; nil: all.
     public var filter: [String]?

@@ -65,7 +65,7 @@ struct Recorder {
         return results
     }
 
-    /// Ends what ``enter(threads:)`` began.
+    /// Stores the series of the sweep, and restores `results`, which ``enter(threads:)`` returned.
     mutating func leave(threads: Int, results: [RunDocument.Series]) {
         let others = (document.threadSweep ?? []).filter { $0.threads != threads }
         document.threadSweep =

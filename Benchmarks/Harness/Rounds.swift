@@ -6,15 +6,15 @@
 /// has the same coverage as with all rounds. (Stopping *when the interval excludes 1* would not preserve it: that rule
 /// tests the very values that form the interval, and stops once chance has moved them far enough.)
 package enum Rounds {
-    /// Values that lie within 5 % of each other are narrow.
+    /// A spread of at most 5 % is narrow.
     static let narrow = 0.05
-    /// Values that are closer to each other than a quarter of their distance from 1 are narrow too: no further round
-    /// could reverse the verdict.
+    /// A spread of at most a quarter of the values' distance from 1 is narrow too: no further round could reverse the
+    /// verdict.
     static let far = 0.25
 
     /// - Parameters:
     ///   - logs: the log ratios of all rounds of the previous restarts.
-    ///   - most: the rounds of a row that is not narrow.
+    ///   - most: the number of rounds if the spread is not narrow.
     package static func count(after logs: [Double], most: Int) -> Int {
         guard logs.count >= 3, let least = logs.min(), let largest = logs.max() else { return most }
         let distance = least > 0 ? least : largest < 0 ? -largest : 0

@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Signals that a known number of operations has run, for peers that cannot do so themselves.
+/// Signals that a known number of operations have run, for peers that cannot wait for a batch themselves.
 final class Countdown: Sendable {
     private let left: Atomic<Int>
     private let zero = DispatchSemaphore(value: 0)

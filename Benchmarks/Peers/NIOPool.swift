@@ -3,7 +3,7 @@
     import NIOCore
     import NIOPosix
 
-    /// SwiftNIO's `NIOThreadPool`. It cannot wait for many operations; a countdown does that.
+    /// SwiftNIO's `NIOThreadPool`. It cannot wait for a batch of operations; a `Countdown` does that.
     final class NIOPool: PausablePool {
         static let name = "nio"
         static let version = "of Package.resolved"

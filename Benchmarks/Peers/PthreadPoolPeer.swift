@@ -4,7 +4,7 @@ import PthreadPool
 
 /// The plain pool: one mutex, two condition variables, one ring.
 ///
-/// Sendable: the C side locks, and the last use is `shutdown()`.
+/// Sendable: the C pool locks internally, and `shutdown()` is the last call that uses it.
 final class PthreadPoolPeer: PausablePool, @unchecked Sendable {
     static let name = "pthread"
     static let version = "glibc " + String(cString: gnu_get_libc_version())
@@ -43,7 +43,7 @@ final class PthreadPoolPeer: PausablePool, @unchecked Sendable {
 
 /// A pool of one thread.
 ///
-/// Sendable: the C side locks.
+/// Sendable: the C pool locks internally.
 final class PthreadLane: Lane, @unchecked Sendable {
     private let pool: OpaquePointer
 

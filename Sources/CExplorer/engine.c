@@ -311,7 +311,7 @@ int explorer_wake(const void *address, int count)
             waiters[waiting++] = each;
         }
     }
-    int first = count < waiting ? choose_waiter(waiting) : 0; // else which ones wake is unspecified
+    int first = count < waiting ? choose_waiter(waiting) : 0; // not all wake: which ones is unspecified
     for (; woken < waiting && woken < count; woken++) {
         waiters[(first + woken) % waiting]->state = READY;
     }

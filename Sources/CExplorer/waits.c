@@ -5,8 +5,8 @@
 #include "memory.h"
 
 enum { TIME_OF_A_LOOK_NS = 1000 };
-// A thread that yields may still continue at once, so that outrunning other threads takes no departure; but
-// only this many times in a row.
+// A thread that yields may still continue at once, so that outrunning other threads takes no departure. But
+// this many yields in a row let other threads run first.
 enum { YIELDS_MOST = 3 };
 
 bool explorer_futex_wait(const explorer_site *site, const void *word, uint32_t value, uint64_t timeout_ns)

@@ -4,7 +4,7 @@ public import CompositeOperations
 public import Foundation
 internal import Synchronization
 
-/// A Foundation operation that starts one of ours, and is finished when ours has ended, in whatever way.
+/// A Foundation operation that starts one of our operations and is finished once that has ended, in whatever way.
 ///
 /// ```swift
 /// let sync = COCascadeOperation<Void> { cascade in … }
@@ -12,13 +12,13 @@ internal import Synchronization
 /// ```
 ///
 /// Dependencies, priorities and `completionBlock` work as with every Foundation operation. Cancelling either of the
-/// two cancels the other. In a queue, it becomes finished only once the queue has started it, like all queued
-/// operations; a cancelled one does not wait for its dependencies.
+/// two cancels the other. In a queue, the Foundation operation becomes finished only once the queue has started it,
+/// like all queued operations; if cancelled, it does not wait for its dependencies.
 ///
-/// None of its methods stops the program: a second `start()` does nothing, and an operation without a block is
+/// None of its methods traps: a second `start()` does nothing, and an operation without a block is
 /// cancelled when it is started.
 public final class FoundationOperation<Success: Sendable>: Foundation.Operation, @unchecked Sendable {
-    // Unchecked: Foundation's class locks; all other state is constant or atomic.
+    // Unchecked: Foundation's class protects its state with locks; all other state is constant or atomic.
 
     /// The operation that does the work.
     public let wrapped: OperationHandle<Success>
@@ -34,7 +34,7 @@ public final class FoundationOperation<Success: Sendable>: Foundation.Operation,
         self.wrapped = wrapped
         super.init()
         name = wrapped.name
-        // Weak: before the start, only the user holds this operation.
+        // Weak: the handler must not keep this operation alive; until it is started, only the user holds it.
         wrapped.onOutcome { [weak self] outcome in
             if case .cancelled = outcome { self?.cancelledElsewhere() }
         }
@@ -61,11 +61,11 @@ public final class FoundationOperation<Success: Sendable>: Foundation.Operation,
         else { return }
         if super.isCancelled { wrapped.cancel() }
         if wrapped.isEnded { return finish() }
-        // Foundation's own state follows these notifications. Without them, a cancellation would treat the operation
-        // as still waiting.
+        // Foundation updates its own state on these notifications. Without them, its `cancel()` would treat the
+        // operation as still waiting.
         willChangeValue(forKey: "isExecuting")
         didChangeValue(forKey: "isExecuting")
-        // Not a handler: handlers wait for each other, and for their target.
+        // A task, not a handler: handlers run one at a time, and only when their target is free.
         Task { [self] in
             _ = await wrapped.outcome
             finish()
@@ -79,7 +79,7 @@ public final class FoundationOperation<Success: Sendable>: Foundation.Operation,
         super.cancel()
     }
 
-    /// Lets a queue start the operation, so it becomes finished regardless of its dependencies.
+    /// Marks this operation cancelled too, so that a queue starts and finishes it regardless of its dependencies.
     private func cancelledElsewhere() { super.cancel() }
 
     private func finish() {

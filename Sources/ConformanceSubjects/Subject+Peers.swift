@@ -29,8 +29,8 @@ extension Subject {
                 instance.claims.insert(.fifo)
             } else {
                 instance.claims.formUnion([.nestedLoops])
-                // Without the group parameter of `async`: that would create a work item, whose flags
-                // ThreadSanitizer loses.
+                // The group is entered and left by hand: with its group parameter, `async` would create a
+                // work item, whose flags ThreadSanitizer loses.
                 instance.barrier = { body in
                     group.enter()
                     queue.async(flags: .barrier) {

@@ -1,4 +1,4 @@
-// Acts.swift - the acts of a saboteur, and factories for the common kinds.
+// Acts.swift - the acts of a saboteur, and factories for the common kinds of saboteur.
 
 import Glibc
 import PropertyTesting
@@ -26,8 +26,8 @@ final class Acts: Sendable {
         }
     }
 
-    /// Blocks the thread until the case is over: if a pool's thread hung for ever, the next case would lack
-    /// it.
+    /// Blocks the thread until the case is over, but no longer: a pool's thread that hung forever would be
+    /// missing in the next case.
     func hang() {
         act()
         gate.wait()
@@ -114,7 +114,7 @@ final class SabotagedExecutor: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) { take(UnownedJob(job)) }
 }
 
-/// Limits the bodies that run at a time to the number of places, until the case is over.
+/// Lets at most `count` bodies run at a time, until the case is over.
 final class Places: Sendable {
     private struct State {
         var free: Int

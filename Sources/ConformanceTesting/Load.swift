@@ -1,4 +1,4 @@
-// Load.swift - the load of a case: the numbers of threads and closures, and the size of the closures.
+// Load.swift - the load of a case: the numbers of threads and closures, and the work of the closures.
 
 import PropertyTesting
 

@@ -1,5 +1,5 @@
 // InTurn.swift - limits the tests that run at once. Swift Testing starts all tests at once, and many have blocks that wait
-// on separate threads. Dispatch, which also runs Swift's tasks, does not have threads for hundreds of these. Nor do the
+// on separate threads. Dispatch, which also runs Swift's tasks, does not have threads for a hundred of these. Nor do the
 // tests run on the threads of Swift's tasks: there is one per processor, so a few tests that wait, or compute for seconds,
 // would delay all other tests, and their time limits would expire.
 

@@ -1,4 +1,4 @@
-// The demonstration of Examples/commands, whose source is a part of this target by a symbolic link.
+// The demonstration of Examples/commands, whose source is part of this target through a symbolic link.
 
 import Commands
 import CompositeOperationsTestSupport
@@ -15,7 +15,7 @@ struct DemoTests {
         let name = isOnline ? "expected.txt" : "expected--fail.txt"
         let expected = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../Examples/commands/Sources/vehicle-demo/\(name)")
-        // The error is printed with its module's name, which here is the test module's.
+        // The error is printed with its module's name, which in this target is the name of the test module.
         let printed = log.entries.map {
             $0.replacingOccurrences(of: "\(Self.module).", with: "ATCommandPattern.") + "\n"
         }

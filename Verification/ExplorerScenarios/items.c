@@ -1,12 +1,12 @@
-// items.c - operations that carry numbers: nothing is lost, duplicated or torn, and what was written
-// before the push is seen after the take.
+// items.c - operations that carry numbers. Checks that none is lost, duplicated or torn, and that writes made
+// before the push are visible after the take.
 
 #include "scenario.h"
 
 #include <string.h>
 
-static int payload[ITEMS_MOST]; // plain: a race on it is a race in the program
-static int taken[ITEMS_MOST];   // plain: two takers race
+static int payload[ITEMS_MOST]; // plain: the explorer reports a race unless the put happens before the take
+static int taken[ITEMS_MOST];   // plain: two takers of the same item race
 
 static void run(void *context, void *extra, csched_disposition disposition)
 {

@@ -21,7 +21,7 @@ static void full_main(void)
 }
 MAIN(full)
 
-// Two callers find it full, and run their own operations.
+// Two callers find the scheduler full, and run their own operations.
 static void submits_and_runs_2(void) { submit(operation(2)); }
 
 static void in_callers_main(void)
@@ -49,7 +49,7 @@ static void in_callers_main(void)
 }
 MAIN(in_callers)
 
-// Closed while a submitter waits for room.
+// The scheduler is shut down while a submitter waits for room.
 static void full_and_closed_main(void)
 {
     world_open_with_places(1);
@@ -65,8 +65,8 @@ static void full_and_closed_main(void)
 }
 MAIN(full_and_closed)
 
-// Operations that resubmit themselves endlessly: operations from outside are run nevertheless, and room is
-// made.
+// Operations that resubmit themselves endlessly: operations from outside still run, and submitters still get
+// room.
 static void goes_on_until_open(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra, (void)disposition;
@@ -94,7 +94,7 @@ static void fair_main(void)
 }
 MAIN(fair)
 
-// The same from inside: an older operation in the worker's own deque.
+// The same from inside: an older operation in the worker's own deque still runs.
 static void submits_the_gate_and_goes_on(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra, (void)disposition;
@@ -111,7 +111,7 @@ static void fair_inside_main(void)
 }
 MAIN(fair_inside)
 
-// Undisturbed: operations so long that each is followed by a fair turn.
+// Undisturbed (no other thread runs meanwhile): operations so long that each is followed by a fair turn.
 static void takes_long(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra, (void)disposition;
@@ -205,7 +205,7 @@ static void is_long_until_open(void *context, void *extra, csched_disposition di
     }
     submit_job(operation_with(number_of(context), is_long_until_open));
     if (rounds == 1) {
-        submit_job(operation_with(0, opens_gate_and_runs)); // is in the inbox
+        submit_job(operation_with(0, opens_gate_and_runs)); // goes to the inbox
     }
 }
 
@@ -259,7 +259,7 @@ MAIN(memory)
 
 // MARK: Threads
 
-// A thread that has submitted has ended: its inbox is unlisted while another thread shuts down.
+// A thread has submitted and ended: its inbox is unlisted while another thread shuts the scheduler down.
 static void churn_and_close_main(void)
 {
     world_open_workers(1);
@@ -273,7 +273,7 @@ static void churn_and_close_main(void)
 }
 MAIN(churn_and_close)
 
-// A thread arrives, submits and ends, repeatedly: its inbox is emptied, and freed.
+// Threads arrive, submit and end, one after another: each inbox is emptied, and freed.
 static void churn_main(void)
 {
     world_open_workers(1);
@@ -302,7 +302,7 @@ static void destroy_later_main(void)
     world_open_workers(1);
     world_explore();
     submit(operation_with(0, gives_up));
-    gate_open(&gates[0]); // only the worker uses it from now on
+    gate_open(&gates[0]); // only the worker uses the scheduler from now on
     wait_for_all();
     expect_ran(1);
     explorer_calm(true);

@@ -40,7 +40,7 @@ static void takes_its_turn(void *context, void *extra, csched_disposition dispos
 
 static csched_operation in_turn(int number) { return operation_with(number, takes_its_turn); }
 
-// At the end, for a worker that is asleep.
+// Called at the end, when the worker is asleep.
 static void expect_turn(int number, int least, int most)
 {
     if (turn_of[number] < least || turn_of[number] > most) {
@@ -55,7 +55,7 @@ static void open_in_turn(void)
     world_open_workers(1);
 }
 
-// Default operations are in the worker's deque, and in an inbox.
+// Default operations are queued in the worker's deque and in an inbox; one of high priority overtakes them.
 static void submits_0_and_1_and_waits(void *context, void *extra, csched_disposition disposition)
 {
     submit(in_turn(0));
@@ -78,7 +78,7 @@ static void high_main(void)
 }
 MAIN(high)
 
-// The same in a body, which is the only operation that the worker knows.
+// The same, but a body submits all operations, and nothing else is queued.
 static void submits_high_last(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -101,7 +101,7 @@ static void high_inside_main(void)
 }
 MAIN(high_inside)
 
-// A worker that finds no more of high priority checks all other workers, while their number grows.
+// A worker that finds no more high-priority operations checks all other workers while a resize adds workers.
 static void grows(void) { csched_check(csched_scheduler_resize(scheduler, 3) == CSCHED_OK, "resize"); }
 
 static void high_grows_main(void)
@@ -116,7 +116,7 @@ static void high_grows_main(void)
 }
 MAIN(high_grows)
 
-// Other operations of high priority arrived earlier, not in a row with it.
+// Other operations of high priority ran earlier, one at a time: they form no row with operation 3.
 static void high_apart_main(void)
 {
     open_in_turn();
@@ -136,7 +136,7 @@ static void high_apart_main(void)
 }
 MAIN(high_apart)
 
-// Another worker may steal it, and its neighbours.
+// Another worker may steal an operation of high priority, and the ones queued next to it.
 static void high_and_thief_main(void)
 {
     world_open_workers(2);
@@ -166,7 +166,8 @@ static void background_main(void)
 }
 MAIN(background)
 
-// A worker that returns from a suspension finds one of each: the background operation was first.
+// After a suspension, the worker finds one background and one default operation. It runs the default one
+// first, although the background one was submitted first.
 static void resumed_main(void)
 {
     open_in_turn();
@@ -181,8 +182,8 @@ static void resumed_main(void)
 }
 MAIN(resumed)
 
-// Undisturbed: if operations are queued one after another, the worker does not search in between, which would
-// begin with a yield.
+// Undisturbed: no other thread runs meanwhile. While more operations of the row are queued, the worker must
+// not search between them: a search would begin with a yield.
 enum { ROW = 3 * CSCHED_HIGH_MOST };
 static csched_priority priority_of_row;
 static int yields_before;
@@ -273,8 +274,8 @@ MAIN(shares)
 static void share_of_high_main(void) { endless(HIGH, HIGH, DEFAULT); }
 MAIN(share_of_high)
 
-// The same from inside: older operations in the worker's own deques. Nothing arrives from outside, so the
-// turns can be counted.
+// The same, but a body submits the older operations, to the worker's own deques. Nothing arrives from
+// outside, so the turns can be counted.
 static csched_priority priority_of_first, priority_of_second;
 
 static void submits_both_and_goes_on(void *context, void *extra, csched_disposition disposition)
@@ -315,7 +316,7 @@ static void submits_an_older_one_and_goes_on(void *context, void *extra, csched_
     goes_on_until_open(context, extra, disposition);
 }
 
-// Undisturbed: endless rows of high priority, each of which ends a fair interval early.
+// Undisturbed: endless rows of high priority. The end of each row cuts the current fair interval short.
 static int left_in_turn;
 
 static void begins_beside_high(void *context, void *extra, csched_disposition disposition)
@@ -347,7 +348,7 @@ static void older_beside_high_main(void)
 }
 MAIN(older_beside_high)
 
-// The background's share is one of two fair turns: the other one is for older operations.
+// The background gets every other fair turn; the remaining ones are for older operations.
 static void older_beside_background_main(void)
 {
     rounds = 0;
@@ -360,7 +361,8 @@ static void older_beside_background_main(void)
 }
 MAIN(older_beside_background)
 
-// One of each priority resubmits itself: counts how many in all begin between two of one priority.
+// One operation of each priority resubmits itself. Counts how many operations of all priorities begin between
+// two of the same priority.
 enum { PRIORITIES = 3 };
 static int begun_in_all;
 static int last_turn[PRIORITIES];
@@ -401,7 +403,7 @@ static void counted_shares_main(void)
         last_turn[priority] = 0;
     }
     world_open_workers(1);
-    csched_scheduler_suspend(scheduler); // after a few other operations, so that fair turns are rare at first
+    csched_scheduler_suspend(scheduler); // so that short operations run first, and fair turns become rare
     for (int number = 0; number < CSCHED_FAIR_FIRST; number++) {
         submit(operation_with(1, does_nothing));
     }
@@ -412,7 +414,7 @@ static void counted_shares_main(void)
 }
 MAIN(counted_shares)
 
-// Many void background operations are queued, and one that is not void: together they have one share.
+// Many void background operations are queued, and one that is not void: all of them together use one share.
 static int void_ones;
 
 static void is_void(void *context, void *extra, csched_disposition disposition)
@@ -439,7 +441,7 @@ enum { VOID_ONES = 6 };
 
 static void submits_void_ones_and_goes_on(void *context, void *extra, csched_disposition disposition)
 {
-    // In their middle: the newest have turns, and the oldest.
+    // The operation that is not void is in the middle, because the newest and the oldest both get turns.
     for (int number = 0; number < VOID_ONES; number++) {
         if (number == VOID_ONES / 2) {
             submit_at(operation_with(VOID_ONES, opens_the_first), BACKGROUND);
@@ -464,7 +466,7 @@ MAIN(void_beside_default)
 static void void_beside_high_main(void) { void_beside(HIGH); }
 MAIN(void_beside_high)
 
-// The notification of an operation is independent of operations that come after it.
+// A completion's notification runs at default priority, whatever is submitted after it.
 static csched_completion *notifies;
 
 static void is_notified(void *context)
@@ -502,12 +504,12 @@ MAIN(notified)
 
 // MARK: Nothing is overlooked
 
-// A default operation that begins although one of high priority is queued: the worker was already holding it;
-// another one may begin between two rows.
+// At most two default operations may begin while one of high priority is queued: one that the worker already
+// held, and one between two rows.
 enum { LATE_MOST = 2 };
 static int late; // plain: used by one worker
 static int first_late;
-static csched_atomic(bool) counts; // the other worker, if any, waits in a body and holds none
+static csched_atomic(bool) counts; // the other worker, if any, waits in a body and holds no operation
 
 static void comes_late(void *context, void *extra, csched_disposition disposition)
 {
@@ -537,7 +539,7 @@ static void submit_row(int count)
 }
 
 // The only worker returns from an operation of high priority, finds no other, lowers the flag, and continues
-// with a row, when one more arrives.
+// with a row of default operations. Meanwhile one more of high priority arrives.
 static void waits_and_submits_a_row(void *context, void *extra, csched_disposition disposition)
 {
     gate_open(&gates[0]);
@@ -590,7 +592,8 @@ static void lower_late_main(void)
 }
 MAIN(lower_late)
 
-// The same, pushed by a worker, while the other one lowers the flag and then waits in a body.
+// The same, but a worker pushes the operation of high priority while the other worker lowers the flag and
+// then waits in a body.
 static void says_so_and_passes_gate(void *context, void *extra, csched_disposition disposition)
 {
     csched_store(&counts, true, seq_cst);
@@ -637,7 +640,8 @@ static void lower_and_push_main(void)
 }
 MAIN(lower_and_push)
 
-// The flag is up: no worker has checked since the body of the worker that will lower it began.
+// The flag is still up: one worker is in a body and will lower the flag afterwards, and no worker has checked
+// since that body began.
 static void passes_gate_3(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -662,7 +666,7 @@ static void lower_and_push_late_main(void)
     csched_init(&counts, false);
     first_late = 3;
     world_open_workers(2);
-    submit(operation_with(9, passes_gate_3)); // so that the worker that lowers it continues first
+    submit(operation_with(9, passes_gate_3)); // so that the worker that lowers the flag continues first
     explorer_settle(csched_site("settle"));
     submit(operation_with(2, pushes_a_row_and_later_high));
     explorer_settle(csched_site("settle"));
@@ -680,7 +684,7 @@ static void lower_and_push_late_main(void)
 }
 MAIN(lower_and_push_late)
 
-// The only worker falls asleep while one arrives, of a priority that was never used, or was.
+// The only worker falls asleep while an operation arrives. Its priority has been used before, or not.
 static void opens_gate_0_and_lingers(void *context, void *extra, csched_disposition disposition)
 {
     opens_gate(context, extra, disposition);
@@ -714,8 +718,8 @@ MAIN(asleep_used)
 static void asleep_background_used_main(void) { fall_asleep(BACKGROUND, true); }
 MAIN(asleep_background_used)
 
-// A body submits an operation that it then waits for: another worker, which falls asleep, has to come for it:
-// at once, or, for high priority, in the sentry's time (N6).
+// A body submits an operation and waits for it. The other worker, which is falling asleep, has to take the
+// operation: at once or, if the priority is high, when the sentry's timeout expires (N6).
 static csched_priority pushed;
 
 static void explore_push(void)
@@ -808,7 +812,7 @@ static void grow_and_push_main(void)
 }
 MAIN(grow_and_push)
 
-// Two submissions need a worker each, and counted on the same one.
+// Each of two submissions needs a worker, but both counted on the same one.
 static void submits_the_waiting_one(void) { submit_at(operation_with(0, passes_gate), BACKGROUND); }
 static void submits_the_awaited_one(void) { submit_at(operation_with(1, opens_gate), HIGH); }
 
@@ -890,8 +894,8 @@ static void two_schedulers_main(void)
 }
 MAIN(two_schedulers)
 
-// The only looker finds an operation of high priority; another submission counted on that looker, and is
-// waited for.
+// The only looker finds an operation of high priority, whose body waits for a second operation. The
+// submission of the second one counted on the same looker.
 static void last_to_look_main(void)
 {
     world_open_workers(2);
@@ -912,11 +916,11 @@ static void last_to_look_main(void)
 }
 MAIN(last_to_look)
 
-// Threads stop for ever, including a submitter between publication and flag.
+// Any thread may stop for ever, even a submitter that has published and not yet raised the flag.
 enum { FIRST_WORKER = 1, LAST_WORKER = 2, FIRST_SUBMITTER = 3 };
 enum { LATE = 8, LATE_COUNT = 3 };
 
-static uint64_t left; // published and not run, at the end
+static uint64_t left; // operations published but not run, at the end
 
 static void submits_0_high(void) { submit_at(operation(0), HIGH); }
 static void submits_1_in_background(void) { submit_at(operation(1), BACKGROUND); }
@@ -993,7 +997,7 @@ static void suspend_main(void)
 }
 MAIN(suspend)
 
-// In the worker's own deques.
+// The same, with the operations in the worker's own deques.
 static void submits_of_each(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -1039,7 +1043,8 @@ static void resume_main(void)
 }
 MAIN(resume)
 
-// A worker returns from its body, with one of high priority queued, to a suspension.
+// A worker returns from its body while the scheduler is being suspended; one operation of high priority is
+// queued.
 static void submits_1_high(void *context, void *extra, csched_disposition disposition)
 {
     submit_at(operation_with(1, looks_around_high), HIGH);
@@ -1065,8 +1070,8 @@ static void submits_the_submitting_one_high(void *context, void *extra, csched_d
     tells_and_waits_for_gate_1(context, extra, disposition);
 }
 
-// The end of a suspended scheduler: operations in the worker's deque are run while the two workers that they
-// need exist.
+// A suspended scheduler is shut down. The operations in the worker's deque need two workers, and are run
+// while both still exist.
 static void suspend_and_drain_main(void)
 {
     pushed = HIGH;
@@ -1116,7 +1121,7 @@ MAIN(drain)
 static void cancel_main(void) { end_beside_a_submitter(0); }
 MAIN(cancel)
 
-// The thread already has its inboxes.
+// The same, but the submitting thread already has its inboxes.
 static void submits_and_later_again(void)
 {
     submit_at(operation(8), HIGH);
@@ -1219,7 +1224,7 @@ static void leave_main(void)
 }
 MAIN(leave)
 
-// A worker leaves, and there is no memory to hand over its operations: it runs them itself.
+// A worker leaves, and there is no memory to transfer its operations: the worker runs them itself.
 static void submits_1_high_and_waits_for_gate_1(void *context, void *extra, csched_disposition disposition)
 {
     (void)extra;
@@ -1279,7 +1284,7 @@ static void reserve_main(void)
     world_open_with_spares(1, 1);
     submit(operation_with(0, blocks_and_submits));
     explorer_settle(csched_site("settle"));
-    submit_at(operation(4), HIGH); // so that it is replaced
+    submit_at(operation(4), HIGH); // so that the waiting worker is replaced
     explorer_settle(csched_site("settle"));
     gate_open(&gates[0]);
     world_explore();
@@ -1351,7 +1356,7 @@ static void inherit_main(void)
 }
 MAIN(inherit)
 
-// Branches: the second one is taken back, or stolen.
+// Branches: the joining worker pops the second one itself, or another worker steals it.
 static int branches[2]; // plain
 
 static void branch(void *context)
@@ -1402,7 +1407,7 @@ static void joins_in_need(void *context, void *extra, csched_disposition disposi
     ran(number_of(context), disposition);
 }
 
-// The second one lies below another operation, which also keeps its priority.
+// The second branch lies below another operation in the deque. That operation also keeps its priority.
 static void submits_as_branch(void *context)
 {
     submit(operation_with(1, has_high_priority));
@@ -1447,7 +1452,7 @@ MAIN(fork_below)
 static void fork_taken_main(void) { run_joining(joins_in_need, 2); }
 MAIN(fork_taken)
 
-// A wait inside a body runs operations that belong to it, of any priority, each with its own.
+// A wait inside a body runs the operations that it waits for, of any priority. Each runs at its own priority.
 static csched_completion *inner;
 
 static csched_operation of_inner(int number, csched_function body)
@@ -1660,7 +1665,7 @@ static void full_main(void)
 }
 MAIN(full)
 
-// Its place is free when it begins, not only when the worker looks for the next operation.
+// An operation's place becomes free when it begins, not only when the worker looks for the next operation.
 static void full_begun_main(void)
 {
     world_open_with_places(1);
@@ -1689,7 +1694,7 @@ static void memory_main(void)
 }
 MAIN(memory)
 
-// A thread that has submitted has ended: its inboxes are freed.
+// A thread submits and ends; its inboxes are then freed.
 static void churn_main(void)
 {
     world_open_workers(1);

@@ -14,7 +14,7 @@ CSCHED_ASSUME_NONNULL_BEGIN
 /// The activity of a worker.
 typedef enum CSCHED_CLOSED_ENUM {
     CSCHED_WORKER_RUNS CSCHED_SWIFT_NAME(runs) = 0,         ///< it is inside a body
-    CSCHED_WORKER_BLOCKS CSCHED_SWIFT_NAME(blocks) = 1,     ///< likewise, and has announced it, or sleeps
+    CSCHED_WORKER_BLOCKS CSCHED_SWIFT_NAME(blocks) = 1,     ///< likewise; it announced a block, or sleeps
     CSCHED_WORKER_SEARCHES CSCHED_SWIFT_NAME(searches) = 2, ///< it searches for the next operation
     CSCHED_WORKER_SLEEPS CSCHED_SWIFT_NAME(sleeps) = 3,     ///< there is nothing for it to do
     CSCHED_WORKER_RESERVED CSCHED_SWIFT_NAME(reserved) = 4, ///< kept in reserve, to replace a blocked one

@@ -36,7 +36,7 @@ internal import CompositeOperationsBasics
     func undo(_ context: CommandContext) async throws { throw CommandUsageError.notUndoable }
     /// As ``undo(_:)``, for a synchronous body.
     func undoNow(_ context: CommandContext) throws { throw CommandUsageError.notUndoable }
-    /// Whether the last run, which failed, left nothing behind that could have been undone.
+    /// Whether the last run, which failed, left nothing behind to undo.
     var isRolledBack: Bool { true }
 
     /// The same commands in a body that has not run.
@@ -202,7 +202,7 @@ func leftovers(of error: any Error) -> TransactionFailure.Rollback {
     }
 }
 
-/// Whether an error means that it is unknown whether a command was done.
+/// Whether an error leaves open whether the command was done.
 package func isUnknown(_ error: any Error) -> Bool {
     switch error {
     case is OutcomeUnknown: true

@@ -97,7 +97,7 @@ extension Law {
                     if acts.every(3) { kept.withLock { $0.append(body) } }
                     original(body)
                 }
-                // The instance lives as long as the case.
+                // The kept closures are released when the case ends.
                 let end = instance.end
                 instance.end = {
                     end()
@@ -365,7 +365,7 @@ final class Token: Sendable {
     deinit { tell() }
 }
 
-/// The number of threads inside, and its maximum.
+/// The number of threads inside `within`, and its maximum.
 final class Gauge: Sendable {
     private let state = Locked((now: 0, most: 0))
     var most: Int { state.withLock { $0.most } }

@@ -21,7 +21,7 @@ public struct Dump: Hashable, Sendable, Codable {
         public let notes: [String]
         /// The nodes that it waits for.
         public let waitsFor: [Reason]
-        /// The least number of nodes below it that are not in the dump; some of them may have ended.
+        /// At least this many nodes below it are not in the dump; some of them may have ended.
         public let omitted: Int
 
         /// Kind, name and id, as in `cascade "download" #3`.
@@ -41,7 +41,7 @@ public struct Dump: Hashable, Sendable, Codable {
 
     /// Some roots, and the nodes below them.
     public struct Section: Hashable, Sendable, Codable {
-        /// The nodes, each before those below it.
+        /// The nodes, in pre-order: each precedes the nodes below it.
         public internal(set) var nodes: [Node] = []
         /// About how many roots are not in the dump; some of them may be gone.
         public internal(set) var omitted = 0
@@ -49,7 +49,7 @@ public struct Dump: Hashable, Sendable, Codable {
 
     /// A thread or a task that waits for the end of an operation.
     public struct Wait: Hashable, Sendable, Codable {
-        /// The operation whose block waits, or created the waiting task; nil: none, or not known.
+        /// The operation whose block waits or created the waiting task; nil if there is none, or it is unknown.
         public let waiter: String?
         /// The kernel's ID of the blocked thread; nil: a task waits.
         public let thread: Int?
@@ -71,7 +71,7 @@ public struct Dump: Hashable, Sendable, Codable {
             case forgottenFinish
             /// A thread waits in a block, and can run nothing else meanwhile.
             case blockedThread
-            /// A worker's thread is blocked in a body, whatever it waits for.
+            /// A worker's thread is blocked in a body, for whatever reason.
             case blockedWorker
         }
 

@@ -4,7 +4,7 @@ extension Recording {
     /// The recording as JSON in the Trace Event Format, which Perfetto (ui.perfetto.dev), Chrome (about:tracing) and Speedscope
     /// read: a track for each thread, bodies as nested slices, arrows from where an operation was submitted to where it began.
     ///
-    /// - Complexity: O(n log n) in the number of events, about 150 bytes each.
+    /// - Complexity: O(n log n) in the number of events; the text has about 150 bytes per event.
     /// - Source: Trace Event Format (Google, 2016).
     public func chromeTrace() -> String {
         var writer = TraceWriter(origin_ns: tracks.compactMap { $0.events.first?.time_ns }.min() ?? 0)

@@ -28,7 +28,7 @@ extension Recording.Track {
                     kind: kind, begin_ns: events[number].time_ns, end_ns: nil, event: number,
                     operation: events[number].operation))
         }
-        // Ends a slice, and all slices nested in it: their ends are lost, or they have none.
+        // Ends a slice, and all open slices nested in it: their end events were lost, or their kind has none.
         func end(_ kind: Slice.Kind, operation: Recording.Operation?, at time_ns: UInt64) {
             let place = open.lastIndex { index in
                 slices[index].kind == kind && (operation == nil || slices[index].operation == operation)

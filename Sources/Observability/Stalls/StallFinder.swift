@@ -1,9 +1,9 @@
 /// Finds stalls by comparing samples of the schedulers, at no cost to operations.
 ///
-/// A body has run since a sample at which its worker was in a body and had executed as many bodies as now. An operation from
-/// outside has waited since a sample by which more had been submitted than have been taken by now. An operation in the
-/// queues of a worker has waited, while the worker's body runs, since a sample after which nothing was taken from those
-/// queues.
+/// A worker's body is known to run since the earliest sample in which the worker was in a body and its count of executed
+/// bodies was the present one. An operation submitted from outside is known to wait since the earliest sample whose count of
+/// submitted operations exceeds the present count of taken ones. An operation in a worker's own queues is known to wait since
+/// the earliest sample that found operations there, if the same body still runs and nothing was taken from these queues since.
 struct StallFinder {
     private struct Body {
         let executed: Int
@@ -31,7 +31,7 @@ struct StallFinder {
         self.readsStacks = readsStacks
     }
 
-    /// New stalls since the last sample; each is reported once, until it is over.
+    /// The stalls that this sample reveals. A stall is reported once, and not again while it lasts.
     mutating func look(at schedulers: [SchedulerState], at now: ContinuousClock.Instant) -> [Stall] {
         var stalls: [Stall] = []
         var seen: Set<Key> = []
@@ -97,12 +97,12 @@ struct StallFinder {
     }
 }
 
-/// How many operations had been submitted to a queue at which times.
+/// Samples of a queue's count of submitted operations, each with its time.
 private struct QueueHistory {
     private var looks: [(submitted: Int, at: ContinuousClock.Instant)] = []
     private var isTold = false
 
-    /// How long the oldest operation has waited, once this reaches the limit; reported once.
+    /// How long the oldest operation has waited, if that has reached the limit and was not reported yet; otherwise nil.
     mutating func note(_ queue: SchedulerState.Queue, _ now: ContinuousClock.Instant, limit: Duration)
         -> Duration?
     {

@@ -16,7 +16,7 @@ public struct ThreadStack: Hashable, Sendable, Codable, CustomStringConvertible 
     /// - Parameters:
     ///   - thread: the kernel's ID of the thread, as in `/proc/self/task`.
     ///   - limit: the longest time to wait for the thread's answer.
-    /// - Complexity: about 100 µs; the first call also reads the symbols of the program, a few milliseconds.
+    /// - Complexity: about 100 µs; the first call also reads the symbols of the program, which takes a few milliseconds.
     public init(of thread: Int, limit: Duration = .seconds(1)) {
         let (seconds, attoseconds) = min(limit, .seconds(3_600)).components
         let limit_ms = max(1, Int32(seconds * 1_000 + attoseconds / 1_000_000_000_000_000))

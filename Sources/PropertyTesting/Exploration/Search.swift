@@ -45,7 +45,7 @@ struct RandomPriorities: Chooser {
     }
 
     mutating func choose(among count: Int, in explorer: Explorer) -> Int {
-        // A task that has yielded is placed behind all others, and so does time that has passed: otherwise the event that
+        // A task that has yielded is placed behind all others, and so is time that has passed: otherwise the event that
         // they wait for may never happen.
         let priorities = (0..<count).map { priority(of: $0, explorer) }
         let highestOfOthers =

@@ -10,7 +10,7 @@ extension Waiter {
     /// - Parameters:
     ///   - timeout: nil waits without limit.
     ///   - register: in one critical section, appends the waiter to a list unless there is nothing to wait for.
-    ///   - remove: in one critical section, removes the waiter from the list; returns whether it was there.
+    ///   - remove: in one critical section, removes the waiter from the list; returns whether it was still in the list.
     /// - Returns: false if the timeout expired first.
     @available(*, noasync)
     package static func block(
@@ -22,7 +22,8 @@ extension Waiter {
         }
         counter.enter()
         let waiter = Waiter { _ in counter.leave() }
-        // A counter that is not left is never freed: the thread that takes the waiter out leaves it.
+        // The counter is freed only after `leave()`. The thread that removes the waiter from the list calls it; if the
+        // waiter was never appended, this thread does.
         guard case .waits = register(waiter) else {
             counter.leave()
             return true

@@ -1,8 +1,8 @@
-// Marks in a transaction to which it can be partially rolled back.
+// Savepoints: marks in a transaction. A transaction can be rolled back to a mark instead of to its beginning.
 //
-//   I8  savepoints end in the reverse order of their setting; when one does not, because two child tasks have set one each, their
-//       changes cannot be separated. The run is then tangled: none of its savepoints can end any more, and the run is rolled back
-//       as a whole.
+//   I8  savepoints end in the reverse of the order in which they were set. If one does not, because two child tasks have set one
+//       each, the changes of the two tasks cannot be separated. The run is then tangled: none of its savepoints can end any more,
+//       and the run is rolled back as a whole.
 
 import CompositeOperationsBasics
 

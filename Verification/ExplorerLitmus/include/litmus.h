@@ -9,7 +9,7 @@ typedef struct {
     explorer_program program;
     /// Whether the memory model allows the outcome that the check reports as a failure.
     bool allowed;
-    /// Whether the explorer reaches it. Differs from `allowed` only for load buffering.
+    /// Whether the explorer reaches that outcome. Differs from `allowed` only for load buffering.
     bool reachable;
 } litmus_test;
 
@@ -19,9 +19,9 @@ const litmus_test *litmus_test_at(size_t index);
 /// Programs with one defect each, which the explorer has to find.
 typedef struct {
     explorer_program program;
-    /// How the message begins.
+    /// The first words of the explorer's message.
     const char *violation;
-    /// Whether it requires a thread that stops for ever.
+    /// Whether the defect shows only when a thread stops for ever.
     bool frozen;
 } defect_test;
 

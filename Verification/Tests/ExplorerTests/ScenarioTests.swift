@@ -1,4 +1,5 @@
-// The command, as a user calls it, and the scenarios of the core within small bounds. .ci/explore.sh runs more.
+// Tests of the `explore` command, run as a user runs it, and of the core's scenarios within small bounds.
+// .ci/explore.sh runs larger ones.
 
 import Foundation
 import Testing

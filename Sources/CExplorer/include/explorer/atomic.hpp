@@ -9,8 +9,8 @@
 ///     #endif
 ///
 /// Provides the parts of <atomic>, <mutex>, <condition_variable> and <thread> that are declared below;
-/// std::lock_guard and std::unique_lock are used as they are. `new` and `delete` are the explorer's while a
-/// program runs: late uses and leaks are reported.
+/// std::lock_guard, std::scoped_lock and std::unique_lock are used as they are. `new` and `delete` are the
+/// explorer's while a program runs: late uses and leaks are reported.
 ///
 /// Objects have 1, 2, 4 or 8 bytes, and are copied by memcpy. A step's place in the source is where the
 /// method is called.

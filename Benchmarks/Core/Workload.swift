@@ -106,10 +106,10 @@ public struct Workload: Sendable {
 }
 
 extension Workload {
-    /// Whether the bytes that remain allocated are counted exactly for ours: nothing may remain of a cancelled or finished
-    /// tree, or of a history that has been deallocated.
+    /// Whether the bytes that remain allocated are counted exactly for ours: nothing may remain of cancelled or finished
+    /// operations, or of a history that has been deallocated.
     public static func findsLeftovers(_ workload: String) -> Bool {
-        workload.hasPrefix("W14-") || workload.hasPrefix("W20-") || workload == "W21-memory"
+        workload.hasPrefix("W14-") || workload.hasPrefix("W20") || workload == "W21-memory"
     }
 
     /// The first part of the identifier: W14 of W14-50.

@@ -31,9 +31,9 @@ public struct Gates {
     }
 
     /// Like ``failures()``, without the gates that other programs on the machine could disturb.
-    public func countFailures() -> [String] { counts + layerCounts + slopes }
+    public func countFailures() -> [String] { idleSwitches + operationCounts + slopes }
 
-    private var counts: [String] {
+    private var idleSwitches: [String] {
         var failures: [String] = []
         for series in document.results where series.peer == "ours" {
             if let switches = series.counts["idle_switches_per_s"], switches > 0 {
@@ -41,24 +41,12 @@ public struct Gates {
                     "\(series.workload): idle workers switch \(Format.number(switches)) times a second, not 0."
                 )
             }
-            if !Self.isCountedExactly(series), let left = series.counts["bytes_left"],
-                let n = series.params["n"], left > Double(n)
-            {
-                failures.append(
-                    "\(series.workload): \(Format.number(left)) bytes are left after the drain of \(n) operations."
-                )
-            }
         }
         return failures
     }
 
-    /// Whether the bytes that the workload leaves are counted exactly.
-    private static func isCountedExactly(_ series: RunDocument.Series) -> Bool {
-        Workload.findsLeftovers(series.workload)
-    }
-
     /// The failures of recorded counts, and of counts that must be 0.
-    private var layerCounts: [String] {
+    private var operationCounts: [String] {
         var failures: [String] = []
         func compare(_ series: RunDocument.Series, _ key: String, _ recorded: Double?, _ what: String) {
             // Five per cent of zero is zero, and a single event is within the slack.
@@ -83,9 +71,7 @@ public struct Gates {
                 failures.append(
                     "\(series.workload): \(Format.number(ran)) operations ran after the cancellation, not 0.")
             }
-            if Self.isCountedExactly(series), let left = series.counts["bytes_left"],
-                left > 0
-            {
+            if let left = series.counts["bytes_left"], left > 0 {
                 failures.append(
                     "\(series.workload): \(Format.number(left)) bytes are left of \(series.n) operations, not 0."
                 )

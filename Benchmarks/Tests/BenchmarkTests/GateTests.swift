@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func `a leaked byte fails, and so does an operation run after the cancellation`() {
-        for workload in ["W14-0", "W14-1", "W14-50", "W20-queued", "W21-memory"] {
+        for workload in ["W14-0", "W14-1", "W14-50", "W20", "W20-queued", "W21-memory"] {
             let left = document([series(workload, n: 1_000_000, counts: ["bytes_left": 1])])
             #expect(gates(left).countFailures().count == 1)
             let clean = ["bytes_left": 0.0, "ran_after_cancel": 0]
@@ -74,7 +74,7 @@ import Testing
         #expect(gates(ran).countFailures().count == 1)
         // The peers' counts are not exact, so they must not fail a gate.
         let others = document([
-            series("W20", n: 1_000, counts: ["bytes_left": 999]),
+            series("W20", n: 1_000, peer: "dispatch", counts: ["bytes_left": 999]),
             series("W14-50", n: 1_000, peer: "dispatch", counts: ["ran_after_cancel": 1, "bytes_left": 64]),
         ])
         #expect(gates(others).countFailures().isEmpty)

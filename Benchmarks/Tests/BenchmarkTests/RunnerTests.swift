@@ -257,12 +257,12 @@ import Testing
     @Test func `leftovers of a cancelled or pending tree are counted, and are none`() throws {
         try Program.inFolder { program in
             let run = try program.run([
-                "run", "--smoke", "--filter", "W14,W20-queued,W21-memory", "--peers", "ours", "--sizes",
+                "run", "--smoke", "--filter", "W14,W20,W21-memory", "--peers", "ours", "--sizes",
                 "10000",
             ])
             #expect(run.status == 0)
             let document = try program.document()
-            for workload in ["W14-0", "W14-1", "W14-50", "W20-queued", "W21-memory"] {
+            for workload in ["W14-0", "W14-1", "W14-50", "W20", "W20-queued", "W21-memory"] {
                 let counts = try #require(document.series(workload, n: 10_000, peer: "ours")).counts
                 #expect(counts["bytes_left"] == 0)
                 if workload.hasPrefix("W14-") { #expect(counts["ran_after_cancel"] == 0) }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What Scripts/campaign needs of JSON and HTML.
+"""The JSON and HTML parts of Scripts/campaign.
 
-campaign.py carry FOLDER EQUIVALENTS SWEEP GATE   gives the gate of mutants what the sweep has settled
-campaign.py page JSON HTML STATE...               the results, and the page, of state folders
-campaign.py verdict JSON                          says what failed and what is left; 1 or 75 then
+campaign.py carry FOLDER EQUIVALENTS SWEEP GATE   passes the mutants that the sweep has settled to the gate
+campaign.py page JSON HTML STATE...               writes the results, and the page, of state folders
+campaign.py verdict JSON                          prints what failed and what is left; exits with 1 or 75 then
 """
 
 import html
@@ -24,7 +24,7 @@ def read_json(path):
 
 
 def lines_of_json(path):
-    """A line may have been cut by an interruption."""
+    """The valid lines; an interruption may have truncated a line."""
     found = []
     for line in path.read_text().splitlines() if path.is_file() else []:
         try:
@@ -35,13 +35,13 @@ def lines_of_json(path):
 
 
 def words(path):
-    """Lines of a word and its value."""
+    """The value of each word, from lines of a word and its value."""
     pairs = [line.partition(" ") for line in path.read_text().splitlines()]
     return {word: value for word, _, value in pairs}
 
 
 def reasons(path):
-    """The equivalent mutants, each with its reason: an entry is the lines of some, then those of "because"."""
+    """The reason for each equivalent mutant. An entry is lines of mutants, then the lines from "because" on."""
     lines = [line for line in Path(path).read_text().splitlines() if not line.startswith("#")]
     entries = [entry.split("\n") for entry in "\n".join(lines).split("\n\n") if entry.strip()]
     found = {}
@@ -57,13 +57,13 @@ def reasons(path):
 
 
 def effort(options):
-    """What options of mutate say: of "--random 20 --limit 150", {"random": 20, "limit": 150}."""
+    """The options of mutate as numbers: "--random 20 --limit 150" is {"random": 20, "limit": 150}."""
     words = options.split()
     return {name.removeprefix("--"): int(number) for name, number in zip(words[::2], words[1::2])}
 
 
 def carry(folder, equivalents, sweep, gate):
-    """Mutants that the sweep has killed, and survivors that are listed, are not searched a second time."""
+    """Copies killed mutants and listed survivors to the gate, so that they are not searched a second time."""
     listed = reasons(equivalents)
     known = {line["key"] for line in lines_of_json(folder / "gate")}
     with open(folder / "gate", "a") as file:
@@ -82,7 +82,7 @@ def carry(folder, equivalents, sweep, gate):
 
 
 def last_run(folder, unit):
-    """What the unit printed when it ran last."""
+    """The lines that the unit printed in its last run."""
     log = folder / "logs" / f"{unit}.log"
     text = log.read_text(errors="replace") if log.is_file() else ""
     return text[text.rfind("\n+ ") + 1 :].splitlines()
@@ -168,7 +168,7 @@ def numbers_of_sanitizers(folder, unit):
 
 
 def numbers_of_trees(folder, unit):
-    """What the tests have counted, which they say again and again."""
+    """The final counts of the tests, which print them repeatedly."""
     found = re.findall(r"^trees: (\d+) trees, (\d+) commands, (\d+) blocks", "\n".join(last_run(folder, unit)), re.M)
     trees, commands, blocks = max(([int(number) for number in line] for line in found), default=(0, 0, 0))
     return {"trees": trees, "commands": commands, "blocks": blocks}
@@ -230,7 +230,7 @@ def units_of(folder):
 
 
 def claim_of(about, units):
-    """What was shown, no more: the sentences of the claim, with the numbers of this run."""
+    """The sentences of the claim, with the numbers of this run: exactly what was shown."""
     explored = [unit for unit in units if unit["step"] == "explore"]
     held = [unit["numbers"] for unit in explored if unit["verdict"] == "passed"]
     whole = [numbers for numbers in held if numbers["complete"]]
@@ -286,7 +286,7 @@ def claim_of(about, units):
 
 
 def matrix_of(units):
-    """The one of the whole, when there is one."""
+    """The unit that covers all mutants, or the only unit with mutants; else None."""
     found = [unit for unit in units if unit["step"] == "mutants" and unit["numbers"].get("mutants")]
     whole = [unit for unit in found if unit["shard"] in ("0/1", "merged")]
     return whole[-1] if whole else found[0] if len(found) == 1 else None
@@ -337,7 +337,7 @@ def section_of_litmus(units):
 
 
 def bound_of(numbers, about):
-    """How many preemptions every schedule was run with."""
+    """The number of preemptions up to which every schedule was run."""
     if numbers["complete"]:
         return about["bound"]
     return about["again"] if numbers["again_complete"] else "none"
@@ -446,7 +446,7 @@ SECTIONS = {
 
 
 def details(unit):
-    """What it says of its failure; else the last line that it printed."""
+    """The reasons for the failure of a unit, or the last line that it printed."""
     numbers = unit["numbers"]
     found = [numbers["violation"]] if numbers.get("violation") else []
     found += numbers.get("unexpected", []) + numbers.get("objections", [])

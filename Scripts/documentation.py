@@ -25,7 +25,7 @@ def fail(sentence):
 
 
 def run(*command):
-    """What a command prints; ends the script, with that, when it fails."""
+    """The output of a command. If the command fails, prints its output and exits."""
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace")
     if result.returncode != 0:
         print(result.stdout + result.stderr, file=sys.stderr)
@@ -34,7 +34,7 @@ def run(*command):
 
 
 def libraries():
-    """Of each library of Swift that others can import, by name, its description."""
+    """The description of each Swift library that other packages can import, by name."""
     targets = json.loads(run("swift", "package", "describe", "--type", "json"))["targets"]
     return {
         target["name"]: target
@@ -46,7 +46,7 @@ def libraries():
 
 
 def with_dependencies(names, known):
-    """The libraries and those that they depend on, which come first."""
+    """The libraries and their dependencies; dependencies come first."""
     ordered = []
 
     def add(name):
@@ -62,7 +62,7 @@ def with_dependencies(names, known):
 
 
 def docc():
-    """The one that belongs to the compiler."""
+    """The docc that belongs to the compiler, or the one on PATH."""
     beside = Path(shutil.which("swift") or fail("swift is missing.")).resolve().parent / "docc"
     return (
         beside if beside.is_file() else shutil.which("docc") or fail("docc is missing; toolchains have it.")
@@ -76,13 +76,13 @@ class Builder:
         self.docc = docc()
 
     def includes(self, scratch):
-        """The folders of C modules, ours and those of the packages in a scratch folder: a module is loaded with all
-        that it imports, and must be found once."""
+        """Options for the folders of C modules, ours and those of the packages in a scratch folder. A module is
+        loaded with everything that it imports; each module must be found once."""
         maps = self.maps + sorted(scratch.glob("checkouts/*/Sources/**/module.modulemap"))
         return [word for path in maps for word in ("-Xcc", f"-I{path.parent}")]
 
     def symbols(self, name):
-        """The folder with what the compiler knows of a target; a second, once the target is built."""
+        """The folder with the symbol graphs of a target. Takes a second if the target is built already."""
         folder = FOLDER / name / "symbols"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -101,7 +101,7 @@ class Builder:
         return folder
 
     def convert(self, target, dependencies):
-        """The warnings and errors of DocC."""
+        """Converts a target, and returns the warnings and errors of DocC."""
         name = target["name"]
         catalogue = ROOT / target["path"] / f"{name}.docc"
         archive, diagnostics = archive_of(name), FOLDER / name / "diagnostics.json"
@@ -124,8 +124,8 @@ class Builder:
 
 
 def examples_without_test(target):
-    """Of a target's articles: the blocks of Swift, and what "you write" in tables, that are not in the file with its
-    examples, where they are run. Indentation does not count."""
+    """The Swift blocks, and the "you write" columns of tables, in the articles of a target that are missing from
+    the test file that runs its examples. Ignores indentation."""
     name = target["name"]
     tests = ROOT / f"Tests/{name}Tests/DocumentationExamples.swift"
 
@@ -151,7 +151,7 @@ def archive_of(name):
 
 
 def sentence_of(diagnostic):
-    """As a compiler says it, with what DocC proposes."""
+    """A diagnostic in the format of a compiler, with the proposals of DocC."""
     where = ""
     if diagnostic.get("source"):
         path = Path(unquote(urlparse(diagnostic["source"]).path))

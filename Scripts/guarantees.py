@@ -1,8 +1,8 @@
 """See Scripts/guarantees.
 
-Each module that makes promises has a document of its own; an id is unique within it.
+Each module that makes promises has its own document, in which ids are unique.
 
-A document's tables have the columns id and promise. Which tests would see it broken, they say themselves:
+A document's tables have the columns id and promise. A test that would detect a broken promise is marked with it:
 `@Test(.promises("G14"))`.
 """
 
@@ -56,7 +56,7 @@ def fail(sentence):
 
 
 def rows_of(text):
-    """(line, sections around, id, promise) of each row."""
+    """(line, enclosing sections, id, cells after the id) of each row."""
     rows, headings = [], []  # headings: (level, text), outer ones first
     for number, line in enumerate(text.split("\n"), 1):
         if heading := HEADING.match(line):
@@ -79,7 +79,7 @@ def required(sections):
 
 
 def check_rows(rows, sections, tests):
-    """What is wrong with a document's rows, whose ids have the tests."""
+    """The errors in the rows of a document; `tests` are the tests of each id."""
     errors, sections, first = [], required(sections), {}
     for line, around, name, cells in rows:
         where = f"line {line}: {name}"
@@ -106,7 +106,7 @@ def check_rows(rows, sections, tests):
 
 
 def tests_by_promise(tests):
-    """Of each module: of each id, the paths of the tests that are marked with it."""
+    """By module and id, the paths of the tests that are marked with the id."""
     found = {module: {} for module in DOCUMENTS}
     for path, names in tests.promises.items():
         target = path.split("/")[0]
@@ -118,7 +118,7 @@ def tests_by_promise(tests):
 
 
 def check_events(files, named):
-    """Of the named tests, which did not run, or did not pass."""
+    """An error for each named test that did not run, or did not pass."""
     passed, failed = set(), {}
     for file in files:
         ended = False

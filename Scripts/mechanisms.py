@@ -17,7 +17,7 @@ FACES = (
 
 
 def rules():
-    """Of each rule: its name, what is searched for, how many lines there may be, and why."""
+    """Each rule: its name, the permitted number of lines, the pattern, and the reason."""
     for number, line in enumerate((ROOT / "Scripts/mechanisms.txt").read_text().splitlines(), 1):
         if not line or line.startswith("#"):
             continue
@@ -29,7 +29,7 @@ def rules():
 
 
 def code():
-    """The lines of the faces that are no comments, with their places."""
+    """The lines of the faces that are not comments, with their places."""
     for face in FACES:
         for path in sorted((ROOT / "Sources" / face).rglob("*.swift")):
             for number, line in enumerate(path.read_text().splitlines(), 1):

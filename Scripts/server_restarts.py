@@ -1,8 +1,8 @@
 """See Scripts/server-restarts.
 
-Of each request it is known whether the server has begun it, whether its work was done (both are printed by the server), and
-whether its answer has arrived whole. A request is lost that was begun and not answered, or whose last byte the client had sent
-before the signal and that was not begun. A later one may be refused: that is a shutdown's right."""
+For each request, it is known whether the server began it and whether its work was done (the server prints both), and whether
+its answer arrived completely. A request is lost if it was begun but not answered, or if the client sent its last byte before the
+signal and it was not begun. Later requests may be refused: a shutdown is entitled to do that."""
 
 import argparse
 import asyncio
@@ -16,7 +16,7 @@ SCRAPED = ("scheduler_executed_total", "scheduler_workers", "scheduler_run_secon
 
 
 class Run:
-    """One life of the server, and what its clients saw."""
+    """One lifetime of the server, and what its clients saw."""
 
     def __init__(self, path):
         self.path, self.began, self.done, self.sent = path, set(), set(), {}
@@ -41,7 +41,7 @@ class Run:
                 self.tail = line.decode().strip()
 
     async def get(self, path, number=None):
-        """The body of the answer; an OSError or IncompleteReadError where it does not arrive whole."""
+        """The body of the answer. Raises OSError or IncompleteReadError if it does not arrive completely."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
@@ -90,7 +90,7 @@ class Run:
 
 
 def check_trace(trace):
-    """At least 99 % of the bodies have an arrow from their submission."""
+    """Checks that at least 99 % of the bodies have an arrow from their submission."""
     events = trace["traceEvents"]
     threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     # The tracks are read one after another: in the last moment a body may appear without its submission.

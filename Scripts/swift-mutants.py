@@ -1,4 +1,4 @@
-"""See Scripts/swift-mutants. This is the list, the build and the runs."""
+"""See Scripts/swift-mutants. This file reads the list, builds the mutants and runs the tests."""
 
 import argparse
 import os
@@ -71,7 +71,7 @@ class Mutant:
 
     @property
     def number(self):
-        """Of the name, so that a new entry leaves the rewritten sources of the others as they are."""
+        """A hash of the name, so that a new entry does not change the rewritten sources of the others."""
         return zlib.crc32(self.name.encode()) & 0x7FFFFFFF or 1
 
     @property
@@ -80,7 +80,7 @@ class Mutant:
 
 
 def entries_of(path):
-    """The entries, and what is wrong with how they are written."""
+    """The entries, and the errors in their syntax."""
     if not path.is_file():
         fail(f"{path.relative_to(ROOT)} is missing.")
     entries, block = [], []
@@ -143,7 +143,7 @@ def mutant_of(block):
 
 
 def place(mutant, sources):
-    """Finds the fragment in its file."""
+    """Finds the fragment in its file. Returns an error, or an empty string."""
     path = ROOT / "Sources" / mutant.file
     if mutant.file not in sources:
         sources[mutant.file] = path.read_text() if path.is_file() else None
@@ -165,7 +165,7 @@ def place(mutant, sources):
 
 
 def declared_by(text):
-    """The names that statements leave behind them: not those in their braces, nor of their conditions."""
+    """The names that statements declare for what follows, not those in their braces or conditions."""
     names, depth, condition = set(), 0, False
     stream = list(tokens(text)) + ["", ""]
     for place, token in enumerate(stream):
@@ -183,7 +183,7 @@ def declared_by(text):
 
 
 def rest_of_scope(text):
-    """The words up to the brace that closes what is open at the beginning."""
+    """The words up to the brace that closes the scope in which the text begins."""
     words, depth = set(), 0
     for token in tokens(text):
         depth += {"{": 1, "}": -1}.get(token, 0)
@@ -195,7 +195,7 @@ def rest_of_scope(text):
 
 
 def resolve(text, tests):
-    """The tests and suites that a list names, or None. A name may have commas: the longest one first."""
+    """The tests and suites that a list names, or None. A name may have commas, so the longest is tried first."""
     parts = text.split(", ")
     for count in range(len(parts), 0, -1):
         name = ", ".join(parts[:count])
@@ -209,7 +209,7 @@ def resolve(text, tests):
 
 
 def modules_of_tests(target, tests):
-    """The target's own test target; without one, all that import it, or a target that exports it."""
+    """The target's own test target; if there is none, all that import the target, or one that exports it."""
     modules = sorted({path[0] for path in tests.paths})
     if target + "Tests" in modules:
         return [target + "Tests"]
@@ -269,7 +269,7 @@ def read_list():
 
 
 def cross(one, other):
-    """Whether they overlap, and neither of the two can be inside what the other leaves as it is."""
+    """Whether two mutants overlap, and neither can be inside the text that the other leaves unchanged."""
     if one.file != other.file:
         return False
     (a, b), (c, d) = one.range, other.range
@@ -286,7 +286,7 @@ def cross(one, other):
 
 
 def with_mutants(text, mutants):
-    """The text with all mutants in it; of each (start, end, mutant, whether it is the mutant's own text)."""
+    """The text with all mutants in it, and their spans: (start, end, mutant, whether it is the mutant's own text)."""
     groups = {}
     for mutant in mutants:
         groups.setdefault(mutant.range, []).append(mutant)
@@ -341,7 +341,7 @@ def with_mutants(text, mutants):
 
 
 def write_if_new(path, content, mode=0o644):
-    """What has not changed keeps its time, and is not compiled again."""
+    """Writes only what has changed: an unchanged file keeps its time, and is not compiled again."""
     if path.is_file() and not path.is_symlink() and path.read_bytes() == content:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -351,7 +351,7 @@ def write_if_new(path, content, mode=0o644):
 
 
 def copy_package(rewritten):
-    """The package as it is, but for the files in `rewritten`."""
+    """Copies the package, except for the files in `rewritten`, which it writes."""
     listing = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"],
         cwd=ROOT,
@@ -369,7 +369,7 @@ def copy_package(rewritten):
 
 
 def rewrite(mutants, sources):
-    """The files with mutants, and of each file where they are."""
+    """The files with mutants, and the spans of the mutants in each file."""
     rewritten, spans = {}, {}
     for file in sorted({mutant.file for mutant in mutants}):
         here = [mutant for mutant in mutants if mutant.file == file and mutant.kind != "build"]
@@ -382,7 +382,7 @@ def rewrite(mutants, sources):
 
 
 def build():
-    """What the compiler says when it fails."""
+    """The output of the compiler if it fails, else an empty string."""
     for product in (PROGRAM, PRODUCT):
         result = subprocess.run(
             ["swift", "build", "--product", product, "--package-path", PACKAGE, "--scratch-path", BUILD],
@@ -400,7 +400,7 @@ ERROR = re.compile(r"^(?P<file>/.*?\.swift):(?P<line>\d+):(?P<column>\d+): error
 
 
 def mutants_of_errors(output, rewritten, spans):
-    """Of each mutant whose text has an error, the first one; and the errors that are in no mutant."""
+    """The first error in the text of each mutant that has any, and the errors that are in no mutant."""
     found, others = {}, []
     for error in dict.fromkeys(match.groups() for match in ERROR.finditer(output)):
         path, line, column, sentence = error
@@ -429,7 +429,7 @@ def mutants_of_errors(output, rewritten, spans):
 
 
 def build_all(mutants, sources):
-    """Builds all mutants into one; those that keep it from building are left out, and returned with why."""
+    """Builds all mutants at once. Leaves out the mutants that do not build, and returns them with the reasons."""
     left_out = {}
     while True:
         remaining = [mutant for mutant in mutants if mutant not in left_out]
@@ -457,7 +457,7 @@ def build_all(mutants, sources):
 
 @dataclass
 class Outcome:
-    """How a run ended: passed, or what ended it."""
+    """How a run ended: it passed, or what ended it."""
 
     passed: bool
     what: str
@@ -469,7 +469,7 @@ interrupted = threading.Event()
 
 
 def regex_of(filters):
-    """Of the paths of tests, and of suites (their last name is None), what --filter takes."""
+    """The argument of --filter for paths of tests and of suites (whose last name is None)."""
     alternatives = []
     for path in filters:
         names = [re.sub(r"([][\\.^$|?*+(){}])", r"\\\1", name) for name in path if name]
@@ -486,7 +486,7 @@ def regex_of_modules(mutant):
 
 
 def processor_time(group):
-    """Seconds, of all processes of a group and of their children that have ended."""
+    """The CPU time, in seconds, of all processes of a group and of their children that have ended."""
     ticks = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -499,7 +499,7 @@ def processor_time(group):
 
 
 def run_tests(executable, regex, mutant, timeout, idle=SUITE_TIMEOUT):
-    """Ends with the first failure."""
+    """Runs tests up to the first failure."""
     number = str(mutant.number) if mutant else "0"
     environment = os.environ | {VARIABLE: number, "SWIFT_BACKTRACE": "enable=no"}
     label = number if mutant else "baseline"
@@ -542,7 +542,7 @@ def run_tests(executable, regex, mutant, timeout, idle=SUITE_TIMEOUT):
 
 
 def watch(process, path, deadline, idle):
-    """None when everything passed, else the first failure."""
+    """None if everything passed, else the first failure."""
     running, rest = [], ""
     looked = busy = time.monotonic()
     used = 0
@@ -624,7 +624,7 @@ class Campaign:
         self.baselines, self.locks, self.lock = {}, {}, threading.Lock()
 
     def baseline(self, regex):
-        """The tests without a mutant: once for each filter."""
+        """The outcome of the tests without a mutant. Runs them once for each filter."""
         with self.lock:
             lock = self.locks.setdefault(regex, threading.Lock())
         with lock:
@@ -633,7 +633,7 @@ class Campaign:
         return self.baselines[regex]
 
     def limit(self, baseline):
-        """Tests that take long by themselves hang later."""
+        """The seconds after which a run counts as hanging; longer for tests that take long without a mutant."""
         return max(self.timeout, 4 * baseline.seconds + 10)
 
     def try_mutant(self, mutant, executable):
@@ -676,7 +676,7 @@ class Campaign:
                 raise
 
     def run_alone(self, mutant, sources, rewritten):
-        """In a build of its own, whose executable is another one."""
+        """Tries a mutant in a separate build, which has another executable."""
         start, stop = mutant.range
         text = sources[mutant.file]
         with_it = rewritten | {f"Sources/{mutant.file}": text[:start] + mutant.new + text[stop:]}

@@ -1,7 +1,7 @@
-"""Which Swift tests there are: what Scripts/swift-mutants and Scripts/guarantees need of Swift's syntax.
+"""Finds the Swift tests: the part of Swift's syntax that Scripts/swift-mutants and Scripts/guarantees need.
 
-A test is named by its path: module, suites, function, joined by slashes, raw identifiers without their
-backticks: "SchedulingTests/Stress/Join/branches run at the same time". Any end of a path names it, when no
+A test is named by its path: module, suites and function, joined by slashes, raw identifiers without their
+backticks: "SchedulingTests/Stress/Join/branches run at the same time". Any end of a path names the test, if no
 other test has that end.
 """
 
@@ -85,7 +85,7 @@ def is_name(token):
 
 
 def is_balanced(text):
-    """Whether every bracket is closed, and none that was not opened."""
+    """Whether every opened bracket is closed, and no other bracket is."""
     pairs, opened = {")": "(", "]": "[", "}": "{"}, []
     for token in tokens(text):
         if token in pairs.values():
@@ -96,7 +96,7 @@ def is_balanced(text):
 
 
 def tests_of(source):
-    """The paths, from the outermost suite, of the tests in a file, each with the promises that it is marked with."""
+    """The tests in a file: the path of each, from the outermost suite, and the promises that it is marked with."""
     found, scopes, pending, is_test, promises = [], [], [], False, []
     stream = list(tokens(source)) + [""]
     for place, token in enumerate(stream[:-1]):
@@ -145,17 +145,17 @@ class Tests:
                     self.promises["/".join([module, *path])] = promises
 
     def named(self, name):
-        """The paths that end so."""
+        """The paths of the tests with this end."""
         return [path for path in self.paths if ("/" + "/".join(path)).endswith("/" + name)]
 
     def in_suite(self, name):
-        """The suites, as paths, that end so; a module is one."""
+        """The paths of the suites with this end. A module is a suite."""
         suites = {tuple(path[:count]) for path in self.paths for count in range(1, len(path))}
         return [list(suite) for suite in sorted(suites) if ("/" + "/".join(suite)).endswith("/" + name)]
 
 
 def path_of_id(text):
-    """The path in Swift Testing's "Module.Suite/`a test`(argument:)/File.swift:1:2"; or that of a suite."""
+    """The path of a test, from an id such as "Module.Suite/`a test`(argument:)/File.swift:1:2", or of a suite."""
     text = re.sub(r"/[^/`]+\.swift:\d+:\d+$", "", text)
     module, _, rest = text.partition(".")
     names = re.findall(r"(?:`[^`]*`|[^/`])+", rest)
@@ -165,7 +165,7 @@ def path_of_id(text):
 
 
 def events_of(lines):
-    """Of Swift Testing's events: (kind, path or None, whether it fails, whether it is a test's own)."""
+    """Swift Testing's events: (kind, path or None, whether it is a failure, whether it belongs to a test function)."""
     functions = set()
     for line in lines:
         try:

@@ -74,25 +74,25 @@ public struct CountedRow: Sendable {
     private static let wide: [(ids: Set<String>, share: Double, reason: String)] = [
         (
             ["W1", "W2"], 0.02,
-            "The worker frees what another thread has allocated, in batches that depend on how far each is."
+            "The worker frees memory of another thread, in batches whose size depends on the progress of both."
         ),
         (
             ["W14-0", "W14-1", "W14-50"], 0.35,
-            "The thread that cancels and the worker end and free the children between them."
+            "The cancelling thread and the worker share the work of ending and freeing the children."
         ),
-        (["W22-readers"], 0.6, "The reader reads as often as it can: two or four times for each commit."),
+        (["W22-readers"], 0.6, "The reader reads as often as possible: two or four times per commit."),
         (
             ["W23-open", "W23-closed", "W23-contended"], 0.03,
-            "It takes so little that what the allocator does now and then is seen."
+            "The calls are so short that occasional work of the allocator shows."
         ),
-        (["W24-asynclet"], 0.03, "A branch that has ended when it is awaited costs less."),
+        (["W24-asynclet"], 0.03, "A branch that has ended before it is awaited costs less."),
         (
             ["W24-group-main", "W24-discarding-main", "W24-asynclet-main", "W24-tasks-main"], 0.25,
-            "A task that has ended when the main thread awaits it costs less."
+            "A task that has ended before the main thread awaits it costs less."
         ),
-        (["W27-cancel"], 0.3, "The worker takes away what is cancelled while the next ones are."),
-        (["W27-fire"], 0.03, "The clock decides how many are due at a time."),
-        (["R4", "R4-mixed"], 0.05, "The sockets decide how many requests are there at a time."),
+        (["W27-cancel"], 0.3, "The worker removes cancelled timers while more are being cancelled."),
+        (["W27-fire"], 0.03, "The clock decides how many timers are due at a time."),
+        (["R4", "R4-mixed"], 0.05, "The sockets decide how many requests arrive at a time."),
     ]
 }
 

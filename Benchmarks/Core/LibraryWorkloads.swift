@@ -5,8 +5,8 @@ let libraryWorkloads: [Workload] = [
     Workload(
         id: "W16-last", title: "Rollback, last step",
         sentence: """
-            The last of N steps fails, and all others are taken back, last first; by step that is taken back. The steps \
-            are declared, done and taken back within the time.
+            The last of N steps fails, and all others are undone, last first. Time per undone step; it \
+            includes declaring, executing and undoing the steps.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
         sizes: .from(2),
@@ -15,7 +15,7 @@ let libraryWorkloads: [Workload] = [
         operations: { Workload.rollbacks(of: $0) * Workload.failingStep("W16-last", of: $0) }),
     Workload(
         id: "W16-half", title: "Rollback, middle step",
-        sentence: "The step in the middle of N fails: half of them never run, the others are taken back.",
+        sentence: "The middle one of N steps fails: half of the steps never run, the others are undone.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
         sizes: .from(2),
         quick: [1_000], smoke: [1_000], thorough: [10, 100, 1_000, 10_000, 100_000],
@@ -23,7 +23,7 @@ let libraryWorkloads: [Workload] = [
         operations: { Workload.rollbacks(of: $0) * Workload.failingStep("W16-half", of: $0) }),
     Workload(
         id: "W21-execute", title: "History, execute",
-        sentence: "N changes that may await are made, one after another, each of which can be undone.",
+        sentence: "N undoable changes that may await are made, one after another.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
         quick: [100, 1_000], smoke: [1_000], thorough: [100, 1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfHistories("W21-execute", changes: $0) },
@@ -37,14 +37,14 @@ let libraryWorkloads: [Workload] = [
         operations: { $0 * Workload.histories(of: $0) }),
     Workload(
         id: "W21-redo", title: "History, redo",
-        sentence: "N changes that may await, and were undone, are made again, one after another.",
+        sentence: "N changes that may await, and were undone, are redone, one after another.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
         quick: [100, 1_000], smoke: [1_000], thorough: [100, 1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfHistories("W21-redo", changes: $0) },
         operations: { $0 * Workload.histories(of: $0) }),
     Workload(
         id: "W21-now", title: "History, synchronous",
-        sentence: "N changes that never await are made, then undone, then redone; by call.",
+        sentence: "N changes that never await are made, then undone, then redone. Time per call.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
         quick: [100, 1_000], smoke: [1_000], thorough: [100, 1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfHistories("W21-now", changes: $0) },
@@ -52,8 +52,8 @@ let libraryWorkloads: [Workload] = [
     Workload(
         id: "W21-invoker", title: "Commands in order",
         sentence: """
-            N commands that never await are submitted one by one to what runs them one at a time, in their order, until \
-            the last has run.
+            N commands that never await are submitted one by one, and run one at a time, in order. Time \
+            until the last has run.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
         quick: [100, 1_000], smoke: [1_000], thorough: [100, 1_000, 10_000, 100_000],
@@ -62,13 +62,13 @@ let libraryWorkloads: [Workload] = [
     Workload(
         id: "W21-memory", title: "History, memory",
         sentence:
-            "The live bytes of each of N entries of a history of changes that may await, and what stays.",
+            "A history of N changes that may await: live bytes of each entry, and bytes left afterwards.",
         unit: "bytes/op", metric: .cost, subject: .libraries,
         quick: [10_000], smoke: [10_000], thorough: [1_000, 10_000, 100_000],
         expectedChecksum: { Workload.checksumOfHistories("W21-memory", changes: $0) }),
     Workload(
         id: "W22-commit", title: "Model, commit",
-        sentence: "A transaction changes N of 1,000 keys of a model, and is kept; by transaction.",
+        sentence: "A transaction changes N of a model's 1,000 keys, and commits. Time per transaction.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
         sizes: .range(1...Workload.keysOfModel),
         quick: [1, 10, 100], smoke: [100], thorough: [1, 10, 100, 1_000],
@@ -77,7 +77,7 @@ let libraryWorkloads: [Workload] = [
     Workload(
         id: "W22-rollback", title: "Model, rollback",
         sentence:
-            "A transaction changes N of 1,000 keys of a model, throws, and is taken back; by transaction.",
+            "A transaction changes N of a model's 1,000 keys, throws, and rolls back. Time per transaction.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
         sizes: .range(1...Workload.keysOfModel),
         quick: [1, 10, 100], smoke: [100], thorough: [1, 10, 100, 1_000],
@@ -85,10 +85,7 @@ let libraryWorkloads: [Workload] = [
         operations: Workload.transactions),
     Workload(
         id: "W22-members", title: "Model, members",
-        sentence: """
-            A transaction changes each of N objects that belong together; by object. None of them wants to be told, or \
-            asked whether it is valid.
-            """,
+        sentence: "A transaction changes N related objects; none is notified or validated. Time per object.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
         quick: [10, 1_000], smoke: [1_000], thorough: [10, 100, 1_000, 10_000],
         expectedChecksum: { Workload.checksumOfMembers($0) },
@@ -96,8 +93,8 @@ let libraryWorkloads: [Workload] = [
     Workload(
         id: "W22-threads", title: "Model, many threads",
         sentence: """
-            Each of N threads commits transactions of a model of its own, 1,600 in all, each of 10 of 1,000 keys; ideally \
-            N does not matter.
+            Each of N threads commits transactions to its own model, 1,600 in total; each changes 10 of \
+            1,000 keys. Ideally, N does not matter.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
         sizes: .divisors(of: Workload.transactionsOfAllThreads),
@@ -107,8 +104,8 @@ let libraryWorkloads: [Workload] = [
     Workload(
         id: "W22-readers", title: "Model, readers",
         sentence: """
-            One thread commits 1,600 transactions that change two values; N others read both meanwhile, as often as they \
-            can, and see those of one transaction.
+            One thread commits 1,600 transactions that change two values. Meanwhile N others read both as \
+            often as they can, and see the values of one transaction.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
         sizes: .threads,
@@ -117,7 +114,7 @@ let libraryWorkloads: [Workload] = [
         operations: { _ in Workload.transactionsWithReaders }),
     Workload(
         id: "W23-open", title: "Action, open",
-        sentence: "Each of N threads calls an action of its own that may run, 4,000 calls in all.",
+        sentence: "Each of N threads calls its own action, which may run; 4,000 calls in total.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
         sizes: .threads,
         quick: [1, 4, 16], smoke: [4], thorough: [1, 2, 4, 8, 16],
@@ -125,8 +122,7 @@ let libraryWorkloads: [Workload] = [
         operations: { _ in Workload.callsOfAllThreads }),
     Workload(
         id: "W23-closed", title: "Action, closed",
-        sentence:
-            "N threads call one action that may not run, 4,000 calls in all, each of which is refused.",
+        sentence: "N threads call one action that may not run, 4,000 calls in total. Each is refused.",
         unit: "ns/op", metric: .throughput, subject: .libraries,
         sizes: .threads,
         quick: [1, 4, 16], smoke: [4], thorough: [1, 2, 4, 8, 16],
@@ -135,8 +131,9 @@ let libraryWorkloads: [Workload] = [
     Workload(
         id: "W23-contended", title: "Action, contended",
         sentence: """
-            N threads call one action that runs once at a time, 4,000 calls in all: each runs, or is refused. The work \
-            writes memory that nothing else protects, and gives its processor away once in 64 calls.
+            N threads call one action that runs one call at a time, 4,000 calls in total. Each runs or \
+            is refused. The work writes memory that only the action protects, and yields its CPU once in \
+            64 calls.
             """,
         unit: "ns/op", metric: .throughput, subject: .libraries,
         sizes: .threads,

@@ -6,8 +6,8 @@ let loadWorkloads: [Workload] = [
     Workload(
         id: "W17", title: "Grain size",
         sentence: """
-            One operation submits others of N steps of arithmetic each, about N ns: \
-            2 ms of work for each CPU, at least 20 and at most 2,500 operations.
+            One operation submits others of N arithmetic steps each, about N ns. Per CPU: 2 ms of work, but \
+            at least 20 and at most 2,500 operations.
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .range(1...100_000_000),
@@ -18,8 +18,8 @@ let loadWorkloads: [Workload] = [
     Workload(
         id: "W18-pareto", title: "Uneven operations",
         sentence: """
-            One operation submits N others, whose lengths have a Pareto distribution: 10 us at least, 28 us in the mean, \
-            1 ms at most.
+            One operation submits N others, whose lengths have a Pareto distribution: at least 10 us, 28 us \
+            on average, at most 1 ms.
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .range(1...1_000_000),
@@ -28,8 +28,8 @@ let loadWorkloads: [Workload] = [
     Workload(
         id: "W18-tree", title: "Unbalanced tree",
         sentence: """
-            A search of a tree whose shape nobody knows beforehand: the root has N branches, each other node eight or none. \
-            Each node is an operation of 1 us, which submits its branches; by node.
+            A search of a tree whose shape is not known in advance: the root has N branches, every other \
+            node eight or none. Each node is an operation of 1 us that submits its branches. Time per node.
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .range(1...10_000),
@@ -39,8 +39,8 @@ let loadWorkloads: [Workload] = [
     Workload(
         id: "W25", title: "Start and end of a pool",
         sentence: """
-            A pool is made with its threads, runs one operation, and is ended: its threads are joined; N times, one after \
-            another.
+            A pool is created with its threads, runs one operation, and is shut down, which joins the \
+            threads: N times in succession.
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .range(1...10_000),

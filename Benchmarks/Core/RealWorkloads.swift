@@ -3,8 +3,8 @@ let realWorkloads: [Workload] = [
     Workload(
         id: "R1", title: "Merge sort",
         sentence: """
-            N numbers of 64 bits are sorted: \(Workload.piecesOfSort) parts by the standard library, then merged level by \
-            level, each in \(Workload.piecesOfSort) pieces; by number.
+            N 64-bit numbers are sorted: \(Workload.piecesOfSort) parts by the standard library, then merged \
+            level by level, each level in \(Workload.piecesOfSort) pieces. Time per number.
             """,
         unit: "ns/op", metric: .throughput,
         quick: [100_000], smoke: [100_000], thorough: [100_000, 1_000_000],
@@ -12,8 +12,8 @@ let realWorkloads: [Workload] = [
     Workload(
         id: "R2", title: "Mandelbrot set",
         sentence: """
-            A picture of N × N points of the Mandelbrot set, in tiles of \(Workload.sideOfTile) × \(Workload.sideOfTile), \
-            which differ widely in what they take; by point.
+            An image of N × N points of the Mandelbrot set, in tiles of \(Workload.sideOfTile) × \
+            \(Workload.sideOfTile), whose times differ widely. Time per point.
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .range(1...10_000),
@@ -23,8 +23,8 @@ let realWorkloads: [Workload] = [
     Workload(
         id: "R3", title: "Word count",
         sentence: """
-            The words of N files of \(Texts.inFile) words in a folder are counted, each by its spelling: a table for each \
-            file, and then one of all; by word.
+            The words of N files in a folder, \(Texts.inFile) each, are counted by spelling: one table per \
+            file, then one for all. Time per word.
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .range(1...10_000),

@@ -4,8 +4,8 @@ let serverWorkloads: [Workload] = [
     Workload(
         id: "W19", title: "Blocked threads",
         sentence: """
-            N operations block a thread each, unannounced; meanwhile one operation is due every 10 ms: how late \
-            it starts. Blockers that have not begun at the end of the time do not block any more.
+            N operations each block a thread, unannounced. Meanwhile one operation is due every 10 ms: how \
+            late each starts. Blockers that have not begun when the time is up no longer block.
             """,
         unit: "us", metric: .latency,
         sizes: .range(1...400),
@@ -14,7 +14,7 @@ let serverWorkloads: [Workload] = [
         leastSeconds: Workload.secondsOfBlocking),
     Workload(
         id: "W19-task", title: "Blocked threads, a task",
-        sentence: "As W19; what is due is a Swift task that has nothing to do with the blockers.",
+        sentence: "As W19, but the work that is due is a Swift task, unrelated to the blockers.",
         unit: "us", metric: .latency,
         sizes: .range(1...400),
         quick: [20], smoke: [10], thorough: [20, 60],
@@ -22,7 +22,7 @@ let serverWorkloads: [Workload] = [
         leastSeconds: Workload.secondsOfBlocking),
     Workload(
         id: "W19-announced", title: "Announced blocking",
-        sentence: "As W19; each blocker says beforehand that it will block.",
+        sentence: "As W19, but each blocker announces that it will block.",
         unit: "us", metric: .latency,
         sizes: .range(1...400),
         quick: [20], smoke: [10], thorough: [20, 60],
@@ -30,7 +30,7 @@ let serverWorkloads: [Workload] = [
         leastSeconds: Workload.secondsOfBlocking),
     Workload(
         id: "W19-announced-task", title: "Announced, a task",
-        sentence: "As W19-task; each blocker says beforehand that it will block.",
+        sentence: "As W19-task, but each blocker announces that it will block.",
         unit: "us", metric: .latency,
         sizes: .range(1...400),
         quick: [20], smoke: [10], thorough: [20, 60],
@@ -42,29 +42,29 @@ let serverWorkloads: [Workload] = [
     ),
     tasks(
         "W24-asynclet", "async let",
-        "A tree of async let, two at each node, down to N leaves, whose marks come up, awaited by a task"),
-    tasks("W24-tasks", "Unstructured tasks", "N unstructured tasks, made and then awaited by a task"),
-    tasks("W24-actor", "An actor of many", "N calls of one actor by 100 tasks, awaited by a task"),
+        "A binary tree of async let, down to N leaves, whose marks are summed, awaited by a task"),
+    tasks("W24-tasks", "Unstructured tasks", "N unstructured tasks, created and then awaited by a task"),
+    tasks("W24-actor", "Shared actor", "N calls to one actor by 100 tasks, awaited by a task"),
     tasks(
         "W24-handover", "Hand-over",
-        "N hand-overs by continuations between two tasks in turn, awaited by a task"),
+        "N hand-overs by continuation, back and forth between two tasks, awaited by a task"),
     tasks("W24-group-main", "Task group", "A task group of N child tasks, added and awaited by a task"),
     tasks(
         "W24-discarding-main", "Discarding task group",
         "A discarding task group of N child tasks, added by a task"),
     tasks(
         "W24-asynclet-main", "async let",
-        "A tree of async let, two at each node, down to N leaves, whose marks come up, awaited by a task"),
-    tasks("W24-tasks-main", "Unstructured tasks", "N unstructured tasks, made and then awaited by a task"),
-    tasks("W24-actor-main", "An actor of many", "N calls of one actor by 100 tasks, awaited by a task"),
+        "A binary tree of async let, down to N leaves, whose marks are summed, awaited by a task"),
+    tasks("W24-tasks-main", "Unstructured tasks", "N unstructured tasks, created and then awaited by a task"),
+    tasks("W24-actor-main", "Shared actor", "N calls to one actor by 100 tasks, awaited by a task"),
     tasks(
         "W24-handover-main", "Hand-over",
-        "N hand-overs by continuations between two tasks in turn, awaited by a task"),
+        "N hand-overs by continuation, back and forth between two tasks, awaited by a task"),
     Workload(
         id: "W26", title: "Priority under a flood",
         sentence: """
-            Background operations of 100 us arrive at N % of what the threads can do; meanwhile one operation of \
-            high priority is due every millisecond, 200 in all: how late it starts.
+            Background operations of 100 us arrive at N % of the threads' capacity. Meanwhile one \
+            high-priority operation is due every millisecond, 200 in total: how late each starts.
             """,
         unit: "us", metric: .latency,
         sizes: .range(1...1_000),
@@ -73,21 +73,22 @@ let serverWorkloads: [Workload] = [
         operations: { _ in Workload.urgentOperations }, leastSeconds: { 0.2 * max(1, Double($0) / 100) }),
     Workload(
         id: "W27-set", title: "Timers, set",
-        sentence: "One thread sets N timers that are due in an hour, and that stay pending.",
+        sentence: "One thread sets N timers that are due in an hour and stay pending.",
         unit: "ns/op", metric: .throughput,
         quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W27-cancel", title: "Timers, cancel",
-        sentence: "One thread cancels N pending timers, in an order that is not theirs: the calls.",
+        sentence:
+            "One thread cancels N pending timers, in another order than it set them. Time of the calls.",
         unit: "ns/op", metric: .throughput,
         quick: [1_000, 10_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
         expectedChecksum: Workload.sumOfMarks),
     Workload(
         id: "W27-fire", title: "Timers, fire",
         sentence: """
-            N timers are due at once, 10 ms and 4 us for each after the first was set: from then until the last \
-            has run.
+            N timers are due at once, 10 ms plus 4 us per timer after the first was set. Time from then \
+            until the last has run.
             """,
         unit: "ns/op", metric: .throughput,
         quick: [2_000], smoke: [1_000], thorough: [1_000, 10_000, 100_000],
@@ -95,16 +96,16 @@ let serverWorkloads: [Workload] = [
         leastSeconds: { Double(Workload.untilDue_ns(timers: $0)) / 1e9 }),
     Workload(
         id: "W27-late", title: "Timers, accuracy",
-        sentence: "N timers, 2.3 ms apart, are set at once on an idle pool: how late each starts.",
+        sentence: "N timers, 2.3 ms apart, are all set at once on an idle pool: how late each starts.",
         unit: "us", metric: .latency,
         quick: [40], smoke: [20], thorough: [200],
         expectedChecksum: Workload.sumOfMarks, leastSeconds: { Double($0) * 0.0023 }),
     Workload(
         id: "R4", title: "Server",
         sentence: """
-            Event loops serve N connections on loopback, each a task that answers one request after the other, \
-            4,800 in all, of a thread that sends the next one when the answer is there: the time of a request. \
-            Event loops, handlers and client share the CPUs.
+            Event loops serve N connections on loopback, each with a task that answers one request after \
+            another, 4,800 in total. A client thread sends the next one when the answer has arrived. Time \
+            per request. Event loops, handlers and client share the CPUs.
             """,
         unit: "ns/op", metric: .throughput,
         sizes: .range(1...500),
@@ -113,7 +114,7 @@ let serverWorkloads: [Workload] = [
         operations: { _ in Workload.requests }, leastSeconds: { _ in Workload.leastSecondsOfRequests }),
     Workload(
         id: "R4-late", title: "Server, latency",
-        sentence: "As R4; from sending a request until its answer is there.",
+        sentence: "As R4, but the time from sending a request until its answer arrives.",
         unit: "us", metric: .latency,
         sizes: .range(1...500),
         quick: [16], smoke: [4], thorough: [1, 16, 64],
@@ -122,7 +123,7 @@ let serverWorkloads: [Workload] = [
     Workload(
         id: "R4-mixed", title: "Server, some block",
         sentence: """
-            As R4; one handler in \(Workload.betweenBlockingRequests) blocks its thread for \
+            As R4, but one handler in \(Workload.betweenBlockingRequests) blocks its thread for \
             \(Workload.blockingRequest_us / 1_000) ms.
             """,
         unit: "ns/op", metric: .throughput,

@@ -187,7 +187,7 @@ public final class Coordinator {
         let index = recorder.index(of: name, workload, n: n)
         if recorder[index].stopped != nil { return false }
         if let largest = type.largest(workload.id), n > largest {
-            recorder.leaveOut(index, "more than \(largest) would take too long")
+            recorder.leaveOut(index, "sizes above \(largest) would take too long")
             return false
         }
         let seconds = prediction.seconds(workload, name, n: n)
@@ -224,7 +224,7 @@ public final class Coordinator {
         let expected = workload.expectedChecksum(n)
         guard sample.checksum == expected else {
             throw BenchmarkError(
-                "The peer '\(name)' computed \(sample.checksum) in \(workload.id) with n = \(n); \(expected) is right.",
+                "The peer '\(name)' computed \(sample.checksum) in \(workload.id) with n = \(n); the right result is \(expected).",
                 kind: .wrongResult)
         }
     }
@@ -233,7 +233,7 @@ public final class Coordinator {
 
     /// Checks that idle children do not take CPU from the child that is measured.
     private func checkThatTheyWait(_ children: Children) async {
-        progress.show(nil, "do waiting processes wait?")
+        progress.show(nil, "checking that waiting processes sleep")
         // An empty sample for each: a child that has answered has started.
         for child in children.all {
             _ = await child.ask(Request(workload: "W0", n: 1), limit: plan.limit)

@@ -33,7 +33,7 @@ public struct CountingRun: Sendable {
     public init(program: String) async throws {
         for tool in ["valgrind", "strip"] where !Self.isInstalled(tool) {
             throw BenchmarkError(
-                "'\(tool)' is not installed; './bootstrap --ci' does that.", kind: .notMeasured)
+                "'\(tool)' is not installed; './bootstrap --ci' installs it.", kind: .notMeasured)
         }
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("counts-\(getpid())")
         do {
@@ -145,7 +145,7 @@ public struct CountingRun: Sendable {
             let expected = row.workload.expectedChecksum(row.n)
             guard sample.checksum == expected else {
                 throw BenchmarkError(
-                    "\(row.name) computed \(sample.checksum) with n = \(row.n); \(expected) is right.",
+                    "\(row.name) computed \(sample.checksum) with n = \(row.n); the right result is \(expected).",
                     kind: .wrongResult)
             }
             return sample
@@ -165,7 +165,8 @@ private final class Dumps {
         do {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         } catch {
-            throw BenchmarkError("The folder '\(folder.path)' cannot be made: \(error)", kind: .notMeasured)
+            throw BenchmarkError(
+                "The folder '\(folder.path)' cannot be created: \(error)", kind: .notMeasured)
         }
     }
 
@@ -181,7 +182,7 @@ private final class Dumps {
         }
         if count == first {
             throw BenchmarkError(
-                "\(row.workload.id) does not tell where its loop begins and ends: see startClock().",
+                "\(row.workload.id) does not mark where its loop begins and ends: see startClock().",
                 kind: .notMeasured)
         }
         return profile

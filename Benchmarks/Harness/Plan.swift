@@ -87,7 +87,7 @@ public struct Plan: Sendable {
         self.units = only.isEmpty ? units : units.filter { only.contains($0.description) }
         if let name = only.first(where: { name in !units.contains { $0.description == name } }) {
             throw BenchmarkError(
-                "There is no command and no unit '\(name)'; --help names the commands, 'units' the units.")
+                "There is no command and no unit '\(name)'; --help lists the commands, 'units' the units.")
         }
     }
 

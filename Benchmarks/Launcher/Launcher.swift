@@ -45,12 +45,12 @@ struct Launcher {
 
     /// The version according to git, or a statement that git reports none.
     private static func version() -> String {
-        let unknown = "benchmarks, of an unknown commit\n"
+        let unknown = "benchmarks, unknown commit\n"
         guard chdir(folder) == 0, let output = popen("git describe --always --dirty --tags 2>/dev/null", "r")
         else { return unknown }
         defer { pclose(output) }
         let commit = text(output)
-        return commit.isEmpty ? unknown : "benchmarks, of commit \(commit)"
+        return commit.isEmpty ? unknown : "benchmarks, commit \(commit)"
     }
 
     private static func read(_ path: String) -> String? {

@@ -12,8 +12,8 @@ final class DispatchPool: PausablePool {
         switch workload {
         case "R1", "R2", "R3": "DispatchQueue.concurrentPerform."
         case "W19-task": "The task runs on the default executor."
-        case "W26": "The global queues of the classes background and userInteractive."
-        case _ where workload.hasPrefix("W27-"): "A strict DispatchSourceTimer each, on a serial queue."
+        case "W26": "The global queues of the QoS classes background and userInteractive."
+        case _ where workload.hasPrefix("W27-"): "A strict DispatchSourceTimer per timer, on a serial queue."
         default: nil
         }
     }

@@ -12,7 +12,7 @@ final class FloorPeer: Pool {
 
     static func notApplicable(_ workload: String) -> String? {
         if ["W17", "W18-pareto", "W18-tree", "R1", "R2", "R3"].contains(workload) {
-            return "The limit is the work, shared out evenly: see serial, and what is ideal."
+            return "The limit is the work, divided evenly: see serial, and the ideal time."
         }
         return Workload.isOfLibraries(workload) ? BareForms.notApplicable(workload) : withoutThreads(workload)
     }

@@ -12,7 +12,7 @@ final class OperationQueuePool: PausablePool {
         case "W8-declared": "Operations with dependencies, added together."
         case "W19": "A queue of the default width."
         case "W19-task": "A queue of the default width; the task runs on the default executor."
-        case "W26": "Operations of the queue priorities veryLow and veryHigh."
+        case "W26": "Operations with the queue priorities veryLow and veryHigh."
         default: nil
         }
     }

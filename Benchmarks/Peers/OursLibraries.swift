@@ -13,9 +13,9 @@ enum OursLibraries {
         case "W21-invoker": "SerialInvoker.submit, with a SynchronousCommand; then flush."
         case "W22-commit", "W22-rollback", "W22-threads":
             "One member, with a TransactionalState for each key."
-        case "W22-readers": "A member, and a CommittedView of it, which is made anew for each commit."
+        case "W22-readers": "A member, and a CommittedView of it, which is renewed by each commit."
         case "W22-members": "A tree of members, each with a @Transacted property."
-        case "W23-open", "W23-closed", "W23-contended": "Action, whose work runs in the trigger."
+        case "W23-open", "W23-closed", "W23-contended": "Action; its work runs in the trigger."
         default: nil
         }
     }

@@ -11,7 +11,7 @@ final class OursPool: PausablePool {
     static func form(_ workload: String) -> String? {
         switch workload {
         case "R1", "R2", "R3": "Scheduler.forEach."
-        case "W8-declared": "Operations with addDependency, of the built-in scheduler."
+        case "W8-declared": "Operations with addDependency, on the built-in scheduler."
         default: OursTasks.runs(workload) ? OursTasks.form : OursLibraries.form(workload)
         }
     }
@@ -142,7 +142,7 @@ final class OursBarePool: Peer {
 
     static func notApplicable(_ workload: String) -> String? {
         OursLayer.runs(workload) || Workload.isOfLibraries(workload)
-            ? withoutGroups(workload) : "It is ours: no layer is measured here."
+            ? withoutGroups(workload) : "It equals ours: no layer is measured here."
     }
 
     private let pool: OursPool

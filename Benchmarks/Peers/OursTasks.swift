@@ -5,7 +5,7 @@ import SchedulingDefaultExecutor
 /// W24 and R4 in their two forms: the scheduler as the default executor of the process, which needs no change to the
 /// code of the tasks; and tasks that prefer the scheduler.
 enum OursTasks {
-    static let form = "The default executor of its process, by one line."
+    static let form = "The default executor of its process, installed by one line."
 
     static func runs(_ workload: String) -> Bool { workload.hasPrefix("W24-") || workload.hasPrefix("R4") }
 
@@ -37,7 +37,7 @@ final class OursPreferredPool: Peer {
     static let source = "Benchmarks/Peers/OursTasks.swift"
 
     static func form(_ workload: String) -> String? {
-        if workload.hasPrefix("W24-") { return "withTaskExecutorPreference(scheduler), around all of it." }
+        if workload.hasPrefix("W24-") { return "withTaskExecutorPreference(scheduler), around everything." }
         return workload.hasPrefix("R4") ? "The server is a task that prefers the scheduler." : nil
     }
 

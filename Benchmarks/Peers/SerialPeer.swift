@@ -60,14 +60,14 @@ private func recursion(_ n: Int) -> UInt64 { n < 2 ? UInt64(n) : recursion(n - 1
 func withoutThreads(_ workload: String) -> String? {
     switch workload {
     case "W2": "It has one thread, the caller's."
-    case "W4": "It is never busy with something else: a submission is the call."
-    case "W6-serial": "It is one place: see the chain."
-    case "W11": "It has no two sides: a turn would call the next one."
-    case "W19", "W19-task": "It has no thread that could be blocked but the caller's."
-    case "W25": "It has no thread that would be started."
-    case "W12", "W13": "It has no thread that could be idle."
+    case "W4": "It is never busy with other work: submitting runs the operation."
+    case "W6-serial": "It is serial already: see the chain."
+    case "W11": "It does not have two sides: each turn would call the next."
+    case "W19", "W19-task": "It has no thread to block except the caller's."
+    case "W25": "It has no threads to start."
+    case "W12", "W13": "It has no thread that can be idle."
     case "W20", "W14-0", "W14-1", "W14-50", "W15-suspend", "W20-leaf", "W20-child", "W20-queued":
-        "Nothing is ever pending: a submission is the call."
+        "Nothing is ever pending: submitting runs the operation."
     default: withoutGroups(workload)
     }
 }

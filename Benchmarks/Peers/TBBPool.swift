@@ -15,15 +15,15 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
 
     static let missing: String? =
         tbb_peer_version() == nil
-        ? "oneTBB was not there when this was built; ./bootstrap installs it (libtbb-dev), and the next run has it."
+        ? "oneTBB was not installed when this was built; ./bootstrap installs libtbb-dev, and the next run includes it."
         : nil
 
     static func form(_ workload: String) -> String? {
         switch workload {
-        case "W4": "task_arena::enqueue; one of its threads waits for a group of those that keep it busy."
+        case "W4": "task_arena::enqueue; one of its threads waits for the group that keeps it busy."
         case "W8-declared": "A flow graph of continue nodes, which can be cancelled as a whole."
         case "W25":
-            "A limit and an arena, then finalize; a thread less than the others, which starts with the operation."
+            "A limit and an arena, then finalize; one thread fewer than the others, started with the operation."
         case "R1", "R2", "R3": "parallel_for."
         default: nil
         }
@@ -33,10 +33,10 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
         if let missing { return missing }
         switch workload {
         case "W14-0", "W14-1", "W14-50", "W15-suspend":
-            return "It cannot be kept from starting: its arenas have no pause."
+            return "It cannot be kept from starting operations: its arenas have no pause."
         case "W20", "W20-leaf", "W20-child", "W20-queued":
-            return "Its tasks come from an allocator of its own, which tells no live bytes."
-        case "W26": return "Its priorities are those of arenas."
+            return "Its tasks come from its own allocator, which does not report live bytes."
+        case "W26": return "Only its arenas have priorities."
         default: return withoutGroups(workload)
         }
     }
@@ -113,7 +113,7 @@ final class TBBPool: ThreadPool, @unchecked Sendable {
 
     func lanes(_ count: Int) throws -> [TBBLane] {
         // The only thread would be the caller's, which waits: no thread would run a node.
-        guard threads > 1 else { throw PeerError("oneTBB's flow graph needs a thread beside the caller's.") }
+        guard threads > 1 else { throw PeerError("oneTBB's flow graph needs a thread besides the caller's.") }
         return (0..<count).map { _ in TBBLane() }
     }
 

@@ -14,11 +14,11 @@ final class TaskGroupPeer: Pool {
         switch workload {
         case "W4", "W8", "W8-levels": "Detached tasks."
         case "W8-declared":
-            "A detached task for each node, which awaits the values of those that it depends on."
+            "A detached task for each node, which awaits the values of its dependencies."
         case "W17", "W18-pareto", "R1", "R2", "R3": "A discarding task group."
         case "W18-tree": "A discarding task group at each node that has branches."
-        case "W26": "Detached tasks of priority background and high."
-        case _ where workload.hasPrefix("W27-"): "A task for each timer, that sleeps; it is cancelled."
+        case "W26": "Detached tasks of the priorities background and high."
+        case _ where workload.hasPrefix("W27-"): "A sleeping task per timer; cancelling the timer cancels it."
         default: nil
         }
     }
@@ -26,7 +26,7 @@ final class TaskGroupPeer: Pool {
     static func notApplicable(_ workload: String) -> String? {
         if Workload.isOfServers(workload) {
             return switch workload {
-            case "W19": "All that it runs are tasks: see W19-task."
+            case "W19": "It runs only tasks: see W19-task."
             case "W19-announced", "W19-announced-task": cannotBeTold
             case "R4", "R4-late", "R4-mixed": withoutServer
             default: nil

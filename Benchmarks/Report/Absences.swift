@@ -14,7 +14,7 @@ struct Absences {
 
     var lines: [String] {
         let nowhere =
-            idle.isEmpty ? [] : ["Nothing in this run is applicable to \(idle.joined(separator: ", "))."]
+            idle.isEmpty ? [] : ["No workload of this run applies to \(idle.joined(separator: ", "))."]
         return peers + nowhere + stopped + rows
     }
 

@@ -63,21 +63,21 @@ public struct ChangeTable {
                 before: Format.value(line.before, unit: line.unit),
                 after: Format.value(line.after, unit: line.unit),
                 change: line.change, control: nil, verdict: line.verdict,
-                note: line.peers == 0 ? "no peer to see it from" : nil)
+                note: line.peers == 0 ? "no peer to compare with" : nil)
         }
         var summary: [String] = []
         if let band = comparison.band, let drift = comparison.drift {
             summary.append(
                 """
-                The runs were not side by side: in the second one all peers took \(Format.number(drift))× their time. So changes \
-                are those of ours against the peers, which did not change but differ by up to \(Self.percent(band)), by which \
-                the intervals are wider.
+                The runs were not side by side: in the second, all peers took \(Format.number(drift))× their time in the \
+                first. So ours is compared with the peers, which did not change but differ by up to \
+                \(Self.percent(band)); the intervals are wider by that.
                 """)
         } else {
             summary.append(
                 """
-                The runs were not side by side, and have no peer in common that tells what the time between them did: \
-                these are changes of whatever cause.
+                The runs were not side by side, and have no peer in common that shows how the machine changed: \
+                these changes may have any cause.
                 """)
         }
         if comparison.canShow || comparison.outcome == .worse {
@@ -110,7 +110,7 @@ public struct ChangeTable {
             switch outcome {
             case .worse: "Worse by more than \(threshold): \(names(rows, .worse))."
             case .notMeasured:
-                "No verdict: nothing is known of \(names(rows, .controlOff, .failed))."
+                "No verdict: \(names(rows, .controlOff, .failed)) could not be judged."
             case .passed: "Nothing is worse by more than \(threshold)."
             }
         return """
@@ -129,7 +129,7 @@ public struct ChangeTable {
         return order.flatMap { verdict in rows.filter { $0.verdict == verdict } }
     }
 
-    // MARK: As text
+    // MARK: Text
 
     /// The table as text, with colours only if standard output shows them.
     public func render() -> String {
@@ -167,7 +167,7 @@ public struct ChangeTable {
         }
     }
 
-    // MARK: As Markdown
+    // MARK: Markdown
 
     /// The table as Markdown, for a comment on a pull request; unchanged rows are folded away.
     public func markdown() -> String {
@@ -182,7 +182,7 @@ public struct ChangeTable {
         var parts = ["### \(sign) \(Self.escaped(title))"] + summary.map(Self.escaped)
         if !loud.isEmpty { parts.append(markdownTable(loud)) }
         if !quiet.isEmpty {
-            let summary = "<summary>\(quiet.count) rows without a change that was shown</summary>"
+            let summary = "<summary>\(quiet.count) rows without a proven change</summary>"
             parts.append("<details>\(summary)\n\n\(markdownTable(quiet))\n\n</details>")
         }
         return parts.joined(separator: "\n\n") + "\n"

@@ -21,7 +21,7 @@ public struct FullReport {
 
     private var header: String {
         """
-        \("Time of a peer over time of ours".bold) (above 1: ours is faster)
+        \("A peer's time over ours".bold) (above 1: ours is faster)
         \(Page(summary.document).machineLine); seed \(summary.document.seed)
         """
     }

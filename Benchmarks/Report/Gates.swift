@@ -54,7 +54,7 @@ public struct Gates {
                 count > recorded * RecordedCounts.toleranceOfRuns + 0.05
             else { return }
             failures.append(
-                "\(series.workload): \(Format.number(count)) \(what) an operation; \(Format.number(recorded)) are recorded."
+                "\(series.workload): \(Format.number(count)) \(what) per operation; \(Format.number(recorded)) are recorded."
             )
         }
         let rows = Dictionary(uniqueKeysWithValues: comparable.map { ($0.workload.id, $0) })
@@ -73,7 +73,7 @@ public struct Gates {
             }
             if let left = series.counts["bytes_left"], left > 0 {
                 failures.append(
-                    "\(series.workload): \(Format.number(left)) bytes are left of \(series.n) operations, not 0."
+                    "\(series.workload): \(Format.number(left)) bytes are left after \(series.n) operations, not 0."
                 )
             }
         }

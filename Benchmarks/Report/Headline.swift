@@ -64,7 +64,7 @@ struct Headline {
     /// The answer, in one sentence.
     var sentence: String {
         guard let nearest = means.first, let furthest = means.last else {
-            return "Nothing can be said: no workload has both a peer and a sound A/A."
+            return "No verdict: no workload has both a peer and a sound A/A."
         }
         func times(_ mean: Mean) -> String { Format.times(mean.estimate.median) }
         let ahead = means.filter { $0.side > 0 }
@@ -100,7 +100,7 @@ struct Headline {
     /// The rows that do not count, and why; nil if all count.
     var leftOut: String? {
         let reasons = Dictionary(grouping: part.rows.filter { !$0.mayCount }) { row -> String in
-            row.again == nil ? "not compared with itself" : "ours is not like itself (A/A)"
+            row.again == nil ? "not compared with itself" : "ours differs from itself (A/A)"
         }
         if reasons.isEmpty { return nil }
         let texts = reasons.sorted { $0.key < $1.key }.map { reason, rows in

@@ -25,7 +25,7 @@ public struct Merge: Codable, Sendable {
         for (name, document) in parts {
             guard document.isOfSameRun(as: first.document) else {
                 throw BenchmarkError(
-                    "'\(name)' is of another run than '\(first.name)': other arguments, another commit or compiler."
+                    "'\(name)' is from another run than '\(first.name)': its arguments, commit or compiler differ."
                 )
             }
             let key = ["host", "processor", "cpus"].map { document.machine[$0] }
@@ -33,7 +33,7 @@ public struct Merge: Codable, Sendable {
                 let doubled = hosts[index].document.takeIn(document)
                 if !doubled.isEmpty {
                     let names = doubled.map(\.description).joined(separator: ", ")
-                    remarks.append("\(names) of '\(name)' was measured before: the first stands.")
+                    remarks.append("\(names) of '\(name)' was already measured; the first values are kept.")
                 }
             } else {
                 hosts.append((key, document))

@@ -19,7 +19,7 @@ public struct Page {
     /// Drawings that a README can show, each with the name of its file.
     public func pictures() -> [(name: String, drawing: String)] {
         let headline = HeadlineChart.together(
-            headlines, title: "Time of the others over time of ours: above 1, ours is faster",
+            headlines, title: "Peers' time over ours: above 1, ours is faster",
             note: machineLine)
         return [("headline.svg", headline)]
             + summary.parts.map { part in
@@ -65,7 +65,7 @@ public struct Page {
         return ([ahead] + others).joined(separator: ", ") + "."
     }
 
-    package static let endedEarly = "The run was ended early; what is shown was measured."
+    package static let endedEarly = "The run was ended early; only finished measurements are shown."
 
     /// The most important warning comes first: a terminal shows only one.
     var warnings: [String] {
@@ -74,7 +74,7 @@ public struct Page {
             summary.rows.contains(where: { $0.standing == .unknown(.fewRestarts) })
         {
             warnings.insert(
-                "Restarts: \(summary.restarts); an interval needs \(Summary.leastRestarts), so nobody is ahead yet.",
+                "Restarts: \(summary.restarts); an interval needs \(Summary.leastRestarts), so there is no verdict yet.",
                 at: 0)
         }
         if document.isPartial {
@@ -101,7 +101,7 @@ public struct Page {
     /// The sentence if there is no loss.
     var withoutLosses: String {
         summary.rows.contains { $0.standing.name != "unknown" }
-            ? "Nothing in this run beyond the noise." : "Nothing can be told: no workload has a verdict."
+            ? "Nothing in this run beyond the noise." : "Unknown: no workload has a verdict."
     }
 
     private var losses: [[String: Any]] {
@@ -128,13 +128,13 @@ public struct Page {
         }
     }
 
-    // MARK: All workloads in a picture
+    // MARK: All workloads in one picture
 
     private static func title(of part: Summary.Part) -> String {
         let what =
             part.subject == .libraries
-            ? "time of what one writes by hand, which does less, over time of ours"
-            : "time of a peer over time of ours"
+            ? "time of hand-written code, which does less, over ours"
+            : "a peer's time over ours"
         return "\(part.subject.title): \(what)"
     }
 

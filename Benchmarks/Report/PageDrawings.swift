@@ -23,7 +23,7 @@ extension Page {
             if rows.isEmpty { return nil }
             let drawing = StripChart(
                 title: part.subject.title,
-                caption: "time over the floor's: ours, and the fastest of the others",
+                caption: "time over the floor's: ours, and the fastest peer",
                 rows: rows, mark: 1, tick: { "\(Format.tick($0))×" }
             ).render()
             let shown = Set(rows.flatMap { $0.values.map(\.name) })
@@ -35,17 +35,17 @@ extension Page {
     var costs: [[String: Any]] {
         summary.parts.compactMap { part in
             let kinds = [
-                ("cpu_ns_per_op", "CPU time", "of an operation, all threads", "ns", 1.0),
-                ("voluntary_switches_per_op", "Context switches", "of 1,000 operations, to wait", "", 1_000),
-                ("allocations_per_op", "Allocations", "of an operation", "", 1),
-                ("allocated_bytes_per_op", "Bytes allocated", "by an operation", "", 1),
+                ("cpu_ns_per_op", "CPU time", "per operation, all threads", "ns", 1.0),
+                ("voluntary_switches_per_op", "Context switches", "per 1,000 operations, to wait", "", 1_000),
+                ("allocations_per_op", "Allocations", "per operation", "", 1),
+                ("allocated_bytes_per_op", "Bytes allocated", "per operation", "", 1),
             ]
             var drawings = kinds.compactMap { key, title, caption, unit, factor in
                 strip(part, title: title, caption: caption, unit: unit) {
                     $0?.counts[key].map { $0 * factor }
                 }
             }
-            let pending = strip(part, title: "Memory", caption: "live bytes of what is pending", unit: "") {
+            let pending = strip(part, title: "Memory", caption: "live bytes of pending work", unit: "") {
                 $0?.unit == "bytes/op" ? $0.flatMap { Estimate.median($0.values) } : nil
             }
             if let pending { drawings.append(pending) }
@@ -101,9 +101,9 @@ extension Page {
         }
         let sizes = Set(curves.flatMap { $0.points.map(\.x) }).sorted()
         guard sizes.count > 1 else { return nil }
-        let power = power(row).map { "; all of ours grows as N^\($0)" } ?? ""
+        let power = power(row).map { "; our total grows as N^\($0)" } ?? ""
         return CurveChart(
-            title: row.name, caption: "time of an operation, by N\(power)", curves: curves,
+            title: row.name, caption: "time per operation, by N\(power)", curves: curves,
             places: sizes.map { ($0, Format.count($0)) }, tick: { Format.short($0, unit: row.workload.unit) }
         ).render()
     }
@@ -136,7 +136,7 @@ extension Page {
             if curves.isEmpty { return nil }
             return CurveChart(
                 title: row.name,
-                caption: "late by at most, of this share; N = \(Format.count(Double(row.n)))",
+                caption: "lateness by percentile; N = \(Format.count(Double(row.n)))",
                 curves: curves, places: percentiles.map { ($0.2, $0.1) },
                 tick: { Format.short($0, unit: "ns") }
             ).render()
@@ -164,7 +164,7 @@ extension Page {
             if curves.isEmpty { return nil }
             return CurveChart(
                 title: part.subject.title,
-                caption: "time over the median of the run, mean of all rows, by restart",
+                caption: "time over the run's median, mean of all rows, by restart",
                 curves: curves, places: (0..<restarts).map { (Self.place(ofRestart: $0), "\($0 + 1)") },
                 tick: { "\(Format.tick($0))×" }, mark: 1
             ).render()
@@ -192,6 +192,6 @@ extension Page {
             return (72 * Double(index) / Double(values.count - 1), 8 - 15 * bend)
         }
         drawing.path(points, class: "s\(hue) thin")
-        return drawing.render(title: "\(values.count) rounds in their order")
+        return drawing.render(title: "\(values.count) rounds in order")
     }
 }

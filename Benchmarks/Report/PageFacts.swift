@@ -20,8 +20,8 @@ extension Page {
     var facts: [(name: String, value: String)] {
         let names = [
             ("processor", "processor"), ("cpus", "CPUs"), ("memory", "memory"), ("kernel", "kernel"),
-            ("virtual", "virtual machine"), ("steal", "taken away by the hypervisor"),
-            ("governor", "frequency governor"), ("quota", "quota of CPU time (µs in a period)"),
+            ("virtual", "virtual machine"), ("steal", "stolen by the hypervisor"),
+            ("governor", "frequency governor"), ("quota", "CPU quota (µs per period)"),
             ("commit", "commit"), ("compiler", "compiler"), ("configuration", "configuration"),
             ("assertions", "assertions"), ("flags", "flags"), ("allocator", "allocator"),
             ("arguments", "arguments"),

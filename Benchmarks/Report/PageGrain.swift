@@ -21,7 +21,7 @@ extension Page {
             }
             let sizes = summary.series(of: "ours", in: row)
             let drawing = CurveChart(
-                title: row.name, caption: "share of the time spent on operations, by their length",
+                title: row.name, caption: "share of time spent on operations, by their length",
                 curves: curves,
                 places: sizes.map { series in
                     let grain_ns = series.counts["grain_ns"] ?? Double(series.n)

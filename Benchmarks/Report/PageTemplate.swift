@@ -48,7 +48,7 @@ extension Page {
         @media(max-width:480px){th,td{padding:.2rem .25rem;font-size:12px}.few{display:none}.losses td:first-child{width:auto}}
         </style></head><body>
         <header><h1>{{headline}}</h1>
-        <p class="soft">Ours is this package, a peer what one would use instead. {{machine}}.\
+        <p class="soft">Ours is this package; a peer is an alternative to it. {{machine}}.\
         {{#isTrusted}} {{#verdict}}{{.}}{{/verdict}}{{/isTrusted}}</p>
         {{^isTrusted}}{{#verdict}}<p class="warning">{{.}}</p>{{/verdict}}
         {{/isTrusted}}        {{#warnings}}<p class="warning">{{.}}</p>
@@ -59,17 +59,17 @@ extension Page {
         {{#leftOut}}<p class="fine">{{.}}</p>{{/leftOut}}</div>
         {{/panels}}
         </section>
-        <p class="fine">Geometric mean, over the workloads that both run, of the time of a peer over the time of ours: 2× \
-        is a peer that takes twice as long. The range beside it, and the line in the picture, is where the mean lies \
-        with 95 % confidence or more. <a href="#how">How that is measured</a>.</p>
+        <p class="fine">Geometric mean, over the workloads that both run, of a peer's time over ours: 2× means that \
+        the peer takes twice as long. The range next to a number, and the line in the picture, contain the mean with \
+        a confidence of 95 % or more. <a href="#how">How that is measured</a>.</p>
         <nav><a href="#losses">What we lose</a><a href="#all">All workloads</a>{{#hasFloors}}<a href="#floor">The floor</a>{{/hasFloors}}\
         {{#hasCosts}}<a href="#costs">Costs</a>{{/hasCosts}}{{#hasCurves}}<a href="#sizes">Sizes</a>{{/hasCurves}}{{#hasThreads}}<a href="#threads">Threads</a>{{/hasThreads}}{{#hasGrains}}<a href="#grain">Grain</a>{{/hasGrains}}\
-        {{#hasLatencies}}<a href="#latency">Latency</a>{{/hasLatencies}}{{#hasOrder}}<a href="#order">The run in time</a>{{/hasOrder}}\
+        {{#hasLatencies}}<a href="#latency">Latency</a>{{/hasLatencies}}{{#hasOrder}}<a href="#order">The run over time</a>{{/hasOrder}}\
         <a href="#cards">Figures</a><a href="#machine">Machine and build</a><a href="#missing">What is missing</a></nav>
 
         <h2 id="losses">What we lose</h2>
-        {{#hasLosses}}<p class="fine">Each workload in which a peer is surely ahead: its time over ours, the interval, \
-        and in how many of the restarts it was ahead.</p>{{/hasLosses}}
+        {{#hasLosses}}<p class="fine">Each workload in which a peer is certainly ahead: its time over ours, the interval, \
+        and in how many restarts it was ahead.</p>{{/hasLosses}}
         {{^hasLosses}}{{#withoutLosses}}<p>{{.}}</p>{{/withoutLosses}}{{/hasLosses}}
         {{#losses}}<details{{#isOpen}} open{{/isOpen}}><summary><strong>{{title}}</strong>: {{count}} of {{all}} workloads</summary>
         <table class="losses">
@@ -80,10 +80,10 @@ extension Page {
         {{/losses}}
 
         <h2 id="all">All workloads</h2>
-        <p class="fine">A mark is the median over the restarts, its line the interval. Grey behind a row is ours against a \
-        second process of ours: the noise. At the end of a row is the nearest peer. \
+        <p class="fine">A mark is the median over the restarts, its line the interval. The grey band of a row is ours against \
+        a second process of ours: the noise. The nearest peer is at the end of the row. \
         <span class="key"><span class="square ahead"></span>ahead of every peer</span> \
-        <span class="key"><span class="square level"></span>no difference to the best</span> \
+        <span class="key"><span class="square level"></span>level with the best</span> \
         <span class="key"><span class="square behind"></span>behind one or more</span> \
         <span class="key"><span class="square unknown"></span>no verdict</span></p>
         {{#forests}}<h3>{{title}}</h3>
@@ -91,27 +91,27 @@ extension Page {
         {{/forests}}
 
         <h2 id="how">How to read this</h2>
-        <p>Every peer runs in a process of its own. The processes are asked in turn, in shuffled order, and the whole set is \
-        started anew several times; every result is checked. A figure is the median over the restarts of the median \
-        paired ratio, with the exact order-statistic interval: nothing is assumed but that restarts are independent. A mean is that of the logarithms, \
-        for each restart, over all rows; it speaks of these workloads, not of others. A row in which ours is not like a second process of \
-        ours (A/A) has no verdict, and is in no mean.</p>
-        <p>About one interval in thirty misses, as they are made: among hundreds of them some do.</p>
+        <p>Every peer runs in its own process. The processes take turns, in shuffled order, and the whole set is \
+        restarted several times; every result is checked. A figure is the median, over the restarts, of the median \
+        paired ratio, with the exact order-statistic interval; the only assumption is that restarts are independent. \
+        A mean is taken of the logarithms, for each restart, over all rows; it describes these workloads, not others. \
+        A row in which ours differs from a second process of ours (A/A) has no verdict, and is in no mean.</p>
+        <p>By construction, about one interval in thirty misses the true value: among hundreds, some do.</p>
         <p>The floor makes the same allocations and calls without scheduling anything. Where there is no library to compare with, the \
-        peers are written by hand. They do less; what each does, and what it leaves out, stands below its figures.</p>
+        peers are written by hand. They do less; what each does, and what it leaves out, is stated below its figures.</p>
         <h2 id="machine">Machine and build</h2>
         <details><summary>{{machine}}</summary><table>
         {{#facts}}<tr><td>{{name}}</td><td class="wrap">{{value}}</td></tr>
         {{/facts}}</table></details>
 
         {{#hasFloors}}<h2 id="floor">Distance to the floor</h2>
-        <p class="fine">What is left to win: 1 is the same work, and nobody who schedules it. The number is ours.</p>
+        <p class="fine">The room for improvement: 1 is the same work without scheduling. The number is ours.</p>
         <div class="grid">{{#floors}}<div>{{{drawing}}}<div class="legend">{{#legend}}<span>{{{mark}}}{{name}}</span>{{/legend}}\
         </div></div>
         {{/floors}}</div>{{/hasFloors}}
 
         {{#hasCosts}}<h2 id="costs">Costs</h2>
-        <p class="fine">Of an operation, at the largest size of each workload; less is better. The number is ours.</p>
+        <p class="fine">Per operation, at the largest size of each workload; less is better. The number is ours.</p>
         {{#costs}}<h3>{{title}}</h3>
         <div class="legend">{{#legend}}<span>{{{mark}}}{{name}}</span>{{/legend}}</div>
         <div class="grid">{{#drawings}}<div>{{{.}}}</div>
@@ -119,22 +119,22 @@ extension Page {
         {{/costs}}{{/hasCosts}}
 
         {{#hasCurves}}<h2 id="sizes">Sizes</h2>
-        <p class="fine">A flat line is time that grows with the number of operations, and not faster. A curve that ends with a bar was cut: the next \
-        size would take too long.</p>
+        <p class="fine">A flat line means that total time grows no faster than the number of operations. A curve that ends with \
+        a bar was cut: the next size would take too long.</p>
         {{#curves}}<details{{#isOpen}} open{{/isOpen}}><summary><strong>{{title}}</strong></summary>
         <div class="grid">{{#drawings}}<div>{{{.}}}</div>
         {{/drawings}}</div></details>
         {{/curves}}{{/hasCurves}}
 
         {{#hasThreads}}<h2 id="threads">Threads</h2>
-        <p class="fine">The same work with more worker threads. Peers whose threads are those of the process are not in it. With more \
-        threads than CPUs, nothing can become faster; it should not become much slower.</p>
+        <p class="fine">The same work with more worker threads. Peers that use the process's own threads are left out. With more \
+        threads than CPUs, nothing can become faster, but it should not become much slower.</p>
         <div class="grid">{{#threads}}<div>{{{.}}}</div>
         {{/threads}}</div>{{/hasThreads}}
 
         {{#hasGrains}}<h2 id="grain">Grain</h2>
-        <p class="fine">How long operations have to be so that half, or nine tenths, of the time is spent on them \
-        (METG(50 %), METG(90 %)): what is shorter pays more for scheduling than for work. Less is better.</p>
+        <p class="fine">How long operations must be for half, or nine tenths, of the time to be spent on them \
+        (METG(50 %), METG(90 %)). Below METG(50 %), scheduling costs more than the work. Less is better.</p>
         <div class="grid">{{#grains}}<div>{{{drawing}}}</div>
         <div><table><tr><th></th><th>METG(50 %)</th><th>METG(90 %)</th></tr>
         {{#lines}}<tr><td>{{name}}</td><td>{{half}}</td><td>{{most}}</td></tr>
@@ -142,12 +142,12 @@ extension Page {
         {{/grains}}</div>{{/hasGrains}}
 
         {{#hasLatencies}}<h2 id="latency">Latency</h2>
-        <p class="fine">Percentiles of how late something starts, counted from when it was due; means over the samples.</p>
+        <p class="fine">Percentiles of how late something starts, measured from when it was due; means over the samples.</p>
         <div class="grid">{{#latencies}}<div>{{{.}}}</div>
         {{/latencies}}</div>{{/hasLatencies}}
 
-        {{#hasOrder}}<h2 id="order">The run in time</h2>
-        <p class="fine">A machine that changes its speed moves all lines together, and no ratio. Each round is below, in the figures.</p>
+        {{#hasOrder}}<h2 id="order">The run over time</h2>
+        <p class="fine">A change in the machine's speed moves all lines together, but no ratio. Each round is below, in the figures.</p>
         <div class="grid">{{#order}}<div>{{{.}}}</div>
         {{/order}}</div>{{/hasOrder}}
 
@@ -160,7 +160,7 @@ extension Page {
         {{#lines}}<tr><td>{{#link}}<a href="{{.}}">{{/link}}{{name}}{{#link}}</a>{{/link}}</td><td>{{figure}}</td>\
         <td>{{ratio}}</td><td class="fine">{{interval}}</td><td class="few">{{{rounds}}}</td></tr>
         {{/lines}}</table>
-        {{#hasCosts}}<table><tr><th>an operation</th>{{#kinds}}<th>{{.}}</th>{{/kinds}}</tr>
+        {{#hasCosts}}<table><tr><th>per operation</th>{{#kinds}}<th>{{.}}</th>{{/kinds}}</tr>
         {{#costs}}<tr><td>{{name}}</td>{{#cells}}<td class="k{{hue}}"><span style="color:var(--ink)">{{text}}</span>\
         <span class="bar" style="width:{{width}}%"></span></td>{{/cells}}</tr>
         {{/costs}}</table>{{/hasCosts}}</div>
@@ -172,7 +172,7 @@ extension Page {
 
         <h2 id="missing">What is missing</h2>
         {{#absences}}<p class="fine">{{.}}</p>
-        {{/absences}}{{^absences}}<p class="fine">Nothing: everybody ran every workload.</p>{{/absences}}
+        {{/absences}}{{^absences}}<p class="fine">Nothing: every peer ran every workload.</p>{{/absences}}
         </body></html>
         """
 }

@@ -30,7 +30,7 @@ extension Page {
             let mark = counts.contains { Int($0) > cpus } ? "; *: more than CPUs" : ""
             return CurveChart(
                 title: row.name,
-                caption: "time of an operation, by threads, N = \(Format.count(Double(row.n)))\(mark)",
+                caption: "time per operation, by threads, N = \(Format.count(Double(row.n)))\(mark)",
                 curves: curves, places: counts.map { ($0, "\(Int($0))" + (Int($0) > cpus ? "*" : "")) },
                 tick: { Format.short($0, unit: row.workload.unit) }
             ).render()

@@ -36,7 +36,7 @@ public struct RecordedCounts: Sendable {
     public init(contentsOf path: String) throws {
         guard let data = FileManager.default.contents(atPath: path) else {
             throw BenchmarkError(
-                "The recorded counts '\(path)' cannot be read; 'swift run benchmarks counts --record' makes them."
+                "The recorded counts '\(path)' cannot be read; 'swift run benchmarks counts --record' creates them."
             )
         }
         do {
@@ -81,14 +81,14 @@ public struct RecordedCounts: Sendable {
     /// A sentence for each count of a row that differs from the record.
     public func differences(_ seen: OperationCounts, of row: CountedRow) -> [String] {
         guard let recorded = rows[row.name] else {
-            return ["\(row.name): it is not recorded."]
+            return ["\(row.name): not recorded."]
         }
         guard recorded.n == seen.n else {
-            return ["\(row.name): it is recorded with n = \(recorded.n), not \(seen.n)."]
+            return ["\(row.name): recorded with n = \(recorded.n), not \(seen.n)."]
         }
         return Figure.all(recorded, seen).filter { $0.differs(by: row.band.share) }.map { figure in
             """
-            \(row.name): \(figure.name) \(Format.exact(figure.seen)) an operation, recorded \
+            \(row.name): \(figure.name) \(Format.exact(figure.seen)) per operation, recorded \
             \(Format.exact(figure.recorded)) (\(figure.change)).
             """
         }
@@ -101,7 +101,7 @@ public struct RecordedCounts: Sendable {
     public mutating func record(_ seen: OperationCounts, of row: CountedRow) -> [String] {
         guard let recorded = rows[row.name], recorded.n == seen.n else {
             rows[row.name] = seen
-            return ["\(row.name): recorded, \(Format.exact(seen.allInstructions)) instructions an operation."]
+            return ["\(row.name) recorded: \(Format.exact(seen.allInstructions)) instructions per operation."]
         }
         let changes = Figure.all(recorded, seen).filter { $0.differs(by: row.band.share / 2) }
         if changes.isEmpty { return [] }

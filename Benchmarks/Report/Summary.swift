@@ -156,7 +156,7 @@ public struct Summary {
         index.sizes(row.workload.id).compactMap { index.series(row.workload.id, n: $0, peer: peer) }
     }
 
-    // MARK: What the run says of itself
+    // MARK: A/A comparisons
 
     /// The A/A comparison: ours against a second process of ours, for each workload whose figure can be
     /// divided.
@@ -209,7 +209,7 @@ public struct Summary {
     /// The most restarts that a row has.
     var restarts: Int { rows.map(\.series.restarts.count).max() ?? 0 }
 
-    // MARK: What is said of a row
+    // MARK: Verdicts
 
     /// One sentence about a row.
     func verdict(_ row: Row) -> String {
@@ -219,7 +219,7 @@ public struct Summary {
         switch row.standing {
         case .ahead: return "Ours is \(row.workload.metric.better) than every peer; next is \(figure)."
         case .behind: return "Ours is \(row.workload.metric.worse) than \(figure)."
-        default: return "No difference can be told from \(figure)."
+        default: return "No difference from \(figure) can be shown."
         }
     }
 
@@ -295,7 +295,7 @@ extension Workload.Subject {
         case .scheduler: "closures, Swift tasks, timers, idle and blocked threads"
         case .operations: "groups, cascades, cancellation, rerun, memory"
         case .libraries:
-            "commands, model transactions and actions, against what one writes by hand, which does less"
+            "commands, model transactions and actions, against hand-written code, which does less"
         }
     }
 }

@@ -51,7 +51,7 @@ public struct TerminalReport {
         String(repeating: " ", count: max(0, width - text.count)) + text
     }
 
-    // MARK: Who is ahead
+    // MARK: Means
 
     private func means(_ headline: Headline) -> [String] {
         let title = headline.part.subject.title
@@ -88,7 +88,7 @@ public struct TerminalReport {
         }
     }
 
-    // MARK: Each family of workloads
+    // MARK: Families of workloads
 
     /// Two side by side: a sign, the nearest peer in the row where it is nearest, and its ratio there and where it is
     /// furthest away.
@@ -141,7 +141,7 @@ public struct TerminalReport {
         ratio < 0.01 ? "<0.01" : ratio >= 10_000 ? "≥10k" : Format.number(ratio)
     }
 
-    // MARK: What is lost
+    // MARK: Losses
 
     private func losses(atMost room: Int) -> [String] {
         let all = summary.parts.flatMap { part in summary.losses(part).map { (part, $0) } }
@@ -171,7 +171,7 @@ public struct TerminalReport {
         return [title] + shown + [rest.lightBlack]
     }
 
-    // MARK: How far to trust it, and who is missing
+    // MARK: Controls and missing peers
 
     private var controls: [String] {
         let warnings = page.warnings

@@ -10,38 +10,38 @@ struct AB: AsyncParsableCommand {
         commandName: "ab",
         abstract: "Build two commits and measure them side by side; exit 3 if HEAD is worse.",
         discussion: """
-            Both run in turn, in fresh processes, with BASE in two of them. Rows that look changed are measured again, in more \
-            processes, and count only when that confirms it.
+            Both run in turn, in fresh processes, two of them for BASE. Rows that look changed are measured again, in more \
+            processes, and count only if that confirms the change.
 
-            Without options it is this package that is compared. With --package, --product or --command it is any other \
+            Without options, this package is compared. With --package, --product or --command, it is any other package \
             whose program speaks the protocol of docs/benchmark-protocol.md.
 
             The status is 0 when nothing is worse, 3 when something is, 1 when a commit does not build or a row has no verdict, \
-            2 when a result is wrong, 64 when an argument is.
+            2 when a result is wrong, 64 when an argument is wrong.
             """)
 
     @Argument(help: "The earlier commit: a branch, a tag, a hash.") var base: String
     @Argument(help: "The later commit.") var head = "HEAD"
 
-    @Option(help: "The folder of the package, in a git repository; this one's Benchmarks without it.")
+    @Option(help: "The package's folder, in a git repository; default: this one's Benchmarks.")
     var package: String?
     @Option(help: "The product that serves requests; SwiftPM builds it.") var product: String?
-    @Option(help: "Build by this command of a shell instead, in the package's folder.") var buildCommand:
-        String?
+    @Option(help: "Build with this shell command instead, in the package's folder.")
+    var buildCommand: String?
     @Option(
         help: """
-            Start a child by this command, in the package's folder; $BENCHMARK_PRODUCT is the path of the product, and what \
-            is started without it.
+            Start a child with this command, in the package's folder; $BENCHMARK_PRODUCT is the path of the product. \
+            Default: start the product.
             """)
     var command: String?
-    @Option(help: "Workloads, separated by commas; NAME=N for another size; all without it.") var workloads:
-        String?
-    @Option(help: "The change that is tolerated: 0.02 is 2 %.") var threshold = 0.02
+    @Option(help: "Workloads, separated by commas; NAME=N for another size; default: all.")
+    var workloads: String?
+    @Option(help: "The tolerated change: 0.02 is 2 %.") var threshold = 0.02
     @Option(help: "The probability of any false alarm.") var alpha = 0.05
-    @Option(help: "Worker threads of ours; the number of CPUs without it.") var threads: Int?
-    @Option(help: "The longest that one sample may take, in seconds.") var limit = 60.0
-    @Option(help: "The seed of every order; random without it, and in the JSON.") var seed: UInt64?
-    @Option(help: "Where builds are kept, for the next time.") var cache = ".benchmarks/ab"
+    @Option(help: "Worker threads of ours; default: the number of CPUs.") var threads: Int?
+    @Option(help: "The time limit of one sample, in seconds.") var limit = 60.0
+    @Option(help: "The seed of every order; random by default, and stored in the JSON.") var seed: UInt64?
+    @Option(help: "Where builds are kept for reuse.") var cache = ".benchmarks/ab"
     @Option(help: "Where the raw values go, as JSON.") var json: String?
     @Option(help: "Where the table goes, as Markdown.") var markdown: String?
 
@@ -65,7 +65,7 @@ struct AB: AsyncParsableCommand {
         let (commits, hasChanges) = try await builds.commits([base, head], of: recipe)
         if hasChanges {
             writeToStandardError(
-                "benchmarks: there are changes that are not committed; they do not take part.\n")
+                "benchmarks: there are uncommitted changes; they are not measured.\n")
         }
         let before = try await builds.build(commits[0], recipe, progress: progress.show)
         let after = try await builds.build(commits[1], recipe, progress: progress.show)
@@ -87,13 +87,13 @@ struct AB: AsyncParsableCommand {
         }
         guard threads == nil else {
             throw BenchmarkError(
-                "'--threads' is for this package; '--command' can hold any option of another one.")
+                "'--threads' is for this package; for another one, put its options into '--command'.")
         }
         guard buildCommand == nil || command != nil else {
-            throw BenchmarkError("With '--build-command' it is '--command' that says what is started.")
+            throw BenchmarkError("'--build-command' requires '--command', which says what to start.")
         }
         guard product != nil || command != nil else {
-            throw BenchmarkError("'--product' or '--command' has to say which program serves requests.")
+            throw BenchmarkError("'--product' or '--command' must say which program serves requests.")
         }
         return Recipe(
             package: package ?? ".", product: product, build: buildCommand,

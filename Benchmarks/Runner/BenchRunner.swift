@@ -9,7 +9,7 @@ import Foundation
 struct BenchRunner: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "benchmarks",
-        abstract: "Measures the scheduler side by side with what one would use instead.",
+        abstract: "Measures the scheduler side by side with its alternatives.",
         subcommands: [
             Run.self, List.self, Units.self, MergeParts.self, AB.self, Compare.self, Counts.self,
             Trace.self, Report.self, Export.self, Slopes.self, Check.self, Child.self,

@@ -9,10 +9,10 @@ struct Check: ParsableCommand {
 
     @Argument(help: "The JSON of the run.") var file = RunFiles.latest
 
-    @Flag(help: "Only counts and slopes, which hold also where other programs run.")
+    @Flag(help: "Only counts and slopes, which hold even while other programs run.")
     var counts = false
 
-    @Flag(help: "Only what the run measured: without it what a gate needs must be there.")
+    @Flag(help: "Only what the run measured; by default, whatever a gate needs must be there.")
     var present = false
 
     func run() throws {

@@ -75,7 +75,7 @@ struct ChildServer {
             let allocated = countsAllocations ? allocation_counter_stop() : nil
             if let allocated, allocated.loops == 0 {
                 throw BenchmarkError(
-                    "\(request.workload) does not tell where its loop begins and ends, so that its allocations cannot be counted."
+                    "\(request.workload) does not mark where its loop begins and ends, so its allocations cannot be counted."
                 )
             }
             let left = try findsLeftovers ? allocated.map { try leftovers($0, request) } : nil

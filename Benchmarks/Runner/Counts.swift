@@ -11,23 +11,23 @@ struct Counts: AsyncParsableCommand {
         abstract:
             "Count instructions, allocations and retains of ours, and compare them with the recorded ones.",
         discussion: """
-            Counts are the same on each machine, whatever else runs there. They run under valgrind's callgrind, with one \
-            worker; exit 1 when one is off by more than its row may be.
+            Counts are the same on every machine, whatever else runs there. Rows run under valgrind's callgrind, with one \
+            worker. Exit 1 if a count is off by more than its row allows.
             """)
 
-    @Option(help: "Workloads by identifier, separated by commas, W14 for all W14-...; all without it.")
+    @Option(help: "Workload identifiers, separated by commas, W14 for all W14-...; default: all.")
     var filter: String?
 
-    @Flag(help: "Only the rows that cover what all others are made of: a minute.")
+    @Flag(help: "Only the rows that cover the code of all others; takes a minute.")
     var hotPaths = false
 
-    @Flag(help: "Write what was counted into the record, and say what changed.")
+    @Flag(help: "Write the counts into the record, and print what changed.")
     var record = false
 
-    @Option(help: "The record; Benchmarks/counts.json of this package without it.")
+    @Option(help: "The record; default: Benchmarks/counts.json of this package.")
     var file: String?
 
-    @Option(help: "How many rows are counted at a time; the number of CPUs without it.")
+    @Option(help: "How many rows to count at a time; default: the number of CPUs.")
     var jobs: Int?
 
     func run() async throws {
@@ -48,7 +48,7 @@ struct Counts: AsyncParsableCommand {
         if record { return try write(counted, tools, into: &recorded, file) }
         for (tool, version) in recorded.tools.sorted(by: <) where tools[tool] != version {
             print(
-                "Recorded with \(version), counted with \(tools[tool] ?? "none"): counts may differ for that."
+                "Recorded with \(version), counted with \(tools[tool] ?? "none"): counts may differ for that reason."
             )
         }
         for (reason, rows) in Dictionary(grouping: rows, by: \.band.reason).sorted(by: {

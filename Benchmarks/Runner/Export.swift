@@ -21,7 +21,7 @@ struct Export: ParsableCommand {
     )
     var format: Format
 
-    @Option(help: "Where it goes; standard output without it.") var output: String?
+    @Option(help: "Where it goes; default: standard output.") var output: String?
 
     func run() throws {
         let run = try RunDocument(contentsOf: file)

@@ -7,20 +7,20 @@ import Foundation
 /// Lists the workloads and the peers that can be measured.
 struct List: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show workloads and peers, or all about some of them.")
+        abstract: "Show workloads and peers, or all details of some.")
 
     @Argument(
-        help: "Workloads by identifier, W14 for all W14-..., and peers by name; an overview without them.")
+        help: "Workload identifiers, W14 for all W14-..., and peer names; default: an overview.")
     var names: [String] = []
 
-    @Flag(help: "All about each workload and each peer, for programs.")
+    @Flag(help: "All details of all workloads and peers, for programs.")
     var json = false
 
     func run() throws {
         let chosen = try names.map(Self.about)
         if json {
             guard names.isEmpty else {
-                throw BenchmarkError("'--json' tells about everything, and takes no names.")
+                throw BenchmarkError("'--json' lists everything, and takes no names.")
             }
             return try print(Catalogue().text())
         }
@@ -41,8 +41,8 @@ struct List: ParsableCommand {
         }
         return
             (["Workloads"] + inOrder.map { line($0, families[$0] ?? []) }
-            + ["Peers, and in how many of the \(workloads.count) workloads"] + visiblePeers.map(line)
-            + ["'list W8' tells about a workload, 'list tbb' about a peer, 'list --json' everything."])
+            + ["Peers, and how many of the \(workloads.count) workloads each runs"] + visiblePeers.map(line)
+            + ["'list W8' describes a workload, 'list tbb' a peer, 'list --json' everything."])
             .joined(separator: "\n")
     }
 
@@ -71,7 +71,7 @@ struct List: ParsableCommand {
         text.padding(toLength: max(length, text.count), withPad: " ", startingAt: 0)
     }
 
-    // MARK: All about some
+    // MARK: Details
 
     private static func about(_ name: String) throws -> String {
         let some = workloads.filter { $0.id == name || $0.family == name }

@@ -7,17 +7,17 @@ import Foundation
 struct MergeParts: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "merge",
-        abstract: "Put parts of one run together: of one host, or the medians of many.")
+        abstract: "Merge the parts of a run: of one host, or the medians of many.")
 
-    @Argument(help: "The JSON of the parts.") var files: [String]
+    @Argument(help: "The JSON files of the parts.") var files: [String]
 
-    @Option(help: "Where the whole goes: a run when all parts are of one host, else the runs of the hosts.")
+    @Option(help: "Where the result goes: a run if all parts are of one host, else the runs of the hosts.")
     var json = ".benchmarks/merged.json"
 
-    @Option(help: "Where the page goes, when all parts are of one host.")
+    @Option(help: "Where the page goes, if all parts are of one host.")
     var html = ".benchmarks/merged.html"
 
-    @Flag(help: "Units that are in no part are no failure.")
+    @Flag(help: "Do not fail if units are missing.")
     var partial = false
 
     func run() throws {

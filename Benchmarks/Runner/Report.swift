@@ -4,7 +4,7 @@ import BenchmarkReport
 
 /// Redraws the page of a run.
 struct Report: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Draw the page of a run again.")
+    static let configuration = CommandConfiguration(abstract: "Redraw the page of a run.")
 
     @Argument(help: "The JSON of the run.") var file = RunFiles.latest
     @Option(help: "Where the page goes.") var html = RunFiles.page

@@ -11,14 +11,14 @@ struct Run: AsyncParsableCommand {
 
     @OptionGroup var selection: Selection
 
-    @Argument(help: "Units of the run, as 'units' names them: W5/0; all without any.")
+    @Argument(help: "Units of the run, as 'units' prints them: W5/0; default: all.")
     var units: [String] = []
 
     @Option(
-        help: "The name of the run: its files are .benchmarks/runs/NAME.json and .html; its date without it.")
+        help: "The name of the run: its files are .benchmarks/runs/NAME.json and .html; default: its date.")
     var name: String?
 
-    @Flag(help: "Go on with a run that was interrupted: the last one, or that of --name.")
+    @Flag(help: "Continue an interrupted run: the last one, or that of --name.")
     var resume = false
 
     @Option(help: "Where the raw values go, instead.")
@@ -27,7 +27,7 @@ struct Run: AsyncParsableCommand {
     @Option(help: "Where the page goes, instead.")
     var html: String?
 
-    @Flag(help: "Measure although this is a debug build; the numbers mean nothing.")
+    @Flag(help: "Measure even with a debug build; the numbers mean nothing.")
     var allowDebug = false
 
     func run() async throws {
@@ -51,7 +51,7 @@ struct Run: AsyncParsableCommand {
         print(TerminalReport(document).render(), terminator: "")
         print("\nRaw values: \(files.json)\nPage:       \(files.html)")
         if document.isPartial {
-            writeToStandardError("benchmarks: interrupted; 'swift run benchmarks run --resume' goes on.\n")
+            writeToStandardError("benchmarks: interrupted; 'swift run benchmarks run --resume' continues.\n")
             throw ExitCode(128 + SIGINT)
         }
     }
@@ -60,12 +60,12 @@ struct Run: AsyncParsableCommand {
     private func interrupted() async throws -> (document: RunDocument, options: PlanOptions, name: String) {
         if selection.isGiven || !units.isEmpty {
             throw BenchmarkError(
-                "'--resume' goes on as the run began: no option that says what to measure goes with it.")
+                "'--resume' continues with the options of the run, and takes none that say what to measure.")
         }
         let path = json ?? name.map(RunFiles.json(ofRun:)) ?? RunFiles.latest
         var document = try RunDocument(contentsOf: path)
         guard let options = document.options, document.isPartial else {
-            throw BenchmarkError("The run in '\(path)' was not interrupted: there is nothing to go on with.")
+            throw BenchmarkError("The run in '\(path)' was not interrupted: there is nothing to resume.")
         }
         let (build, machine) = (await Machine.build(), Machine.description())
         for (what, then, now) in [
@@ -77,7 +77,7 @@ struct Run: AsyncParsableCommand {
             throw BenchmarkError(
                 """
                 The run in '\(path)' began with another \(what) ('\(then ?? "unknown")', now '\(now ?? "unknown")'): \
-                measure anew.
+                start a new run.
                 """)
         }
         document.isPartial = true
@@ -90,7 +90,7 @@ struct Run: AsyncParsableCommand {
         try document.write(to: files.failed)
         throw BenchmarkError(
             """
-            Ours was not measured in all workloads, so there is no result; what there is is in \(files.failed).
+            Ours was not measured in all workloads, so there is no result; the values so far are in \(files.failed).
               \(document.missing.joined(separator: "\n  "))
             """, kind: .notMeasured)
     }

@@ -43,12 +43,12 @@ struct RunFiles {
                 && wanted.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
             guard isName else {
                 throw BenchmarkError(
-                    "'\(wanted)' is no name for a run: letters, digits, '-', '_' and '.' are, not a '.' first."
+                    "'\(wanted)' is not a name for a run: use letters, digits, '-', '_' and '.', with no '.' first."
                 )
             }
             guard !isTaken(wanted) else {
                 throw BenchmarkError(
-                    "There is a run '\(wanted)' already, \(json(ofRun: wanted)): choose another name, or go on with it by --resume."
+                    "There is already a run '\(wanted)', \(json(ofRun: wanted)): choose another name, or continue it with --resume."
                 )
             }
             return wanted
@@ -75,7 +75,7 @@ struct RunFiles {
             unlink(temporary)
             guard symlink(String(relative), temporary) == 0, rename(temporary, link) == 0 else {
                 throw BenchmarkError(
-                    "The link '\(link)' cannot be made: \(String(cString: strerror(errno))).")
+                    "The link '\(link)' cannot be created: \(String(cString: strerror(errno))).")
             }
         }
     }

@@ -4,38 +4,38 @@ import Foundation
 
 /// The requested measurements, as arguments.
 struct Selection: ParsableArguments {
-    @Option(help: "Workloads by identifier, separated by commas, W14 for all W14-...; all without it.")
+    @Option(help: "Workload identifiers, separated by commas, W14 for all W14-...; default: all.")
     var filter: String?
 
-    @Option(help: "Peers by name, separated by commas; all without it. Ours always takes part.")
+    @Option(help: "Peer names, separated by commas; default: all. Ours always takes part.")
     var peers: String?
 
-    @Option(help: "Worker threads of every peer; the number of CPUs without it.")
+    @Option(help: "Worker threads of every peer; default: the number of CPUs.")
     var threads: Int?
 
-    @Option(help: "The seed of the order of the rounds; random without it, and printed.")
+    @Option(help: "The seed of the order of the rounds; random by default, and printed.")
     var seed: UInt64?
 
-    @Flag(help: "More sizes, restarts, rounds and numbers of threads: 45 minutes on 2 CPUs.")
+    @Flag(help: "More sizes, restarts, rounds and thread counts: 45 minutes on 2 CPUs.")
     var thorough = false
 
-    @Flag(help: "Every workload once, small: seconds.")
+    @Flag(help: "Every workload once, small; takes seconds.")
     var smoke = false
 
-    @Option(help: "The longest that one sample may take, in seconds; by the depth of the run without it.")
+    @Option(help: "The time limit of one sample, in seconds; default: by the depth of the run.")
     var limit: Double?
 
     @Option(
         help: """
-            The sizes of every workload, separated by commas; by the depth of the run without it. Not every workload takes \
-            every size: choose some by a filter.
+            The sizes of every workload, separated by commas; default: by the depth of the run. Not every workload takes \
+            every size: use a filter.
             """)
     var sizes: String?
 
     @Option(
         help: """
-            Numbers of worker threads, separated by commas, with which the workloads that scale are measured, too; 1,2,4,8 with \
-            --thorough, none without it.
+            Worker thread counts, separated by commas, at which the workloads that scale are also measured; default: 1,2,4,8 \
+            with --thorough, else none.
             """)
     var sweepThreads: String?
 
@@ -63,7 +63,7 @@ struct Selection: ParsableArguments {
 
     private static func numbers(_ text: String, of what: String) throws -> [Int] {
         try namesByComma(text).map { part in
-            guard let number = Int(part) else { throw BenchmarkError("'\(part)' is no \(what).") }
+            guard let number = Int(part) else { throw BenchmarkError("'\(part)' is not a \(what).") }
             return number
         }
     }

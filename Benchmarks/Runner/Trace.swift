@@ -10,15 +10,15 @@ struct Trace: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Record a workload of ours, and write a trace that Perfetto opens (ui.perfetto.dev).")
 
-    @Argument(help: "The workload, as W10.") var workload: String
+    @Argument(help: "The workload, such as W10.") var workload: String
 
-    @Option(help: "Its size; a small one without it.") var n: Int?
+    @Option(help: "Its size; default: a small one.") var n: Int?
 
     @Option(help: "Ours, in one of its forms.") var peer = "ours"
 
-    @Option(help: "How many workers; as many as there are CPUs without it.") var threads: Int?
+    @Option(help: "How many workers; default: the number of CPUs.") var threads: Int?
 
-    @Option(help: "The file that is written.") var output = "trace.json"
+    @Option(help: "The file to write.") var output = "trace.json"
 
     func run() throws {
         guard let workload = workloads.first(where: { $0.id == workload }) else {
@@ -27,9 +27,9 @@ struct Trace: ParsableCommand {
         }
         guard let type = peerTypes.first(where: { $0.name == peer }),
             peer == "ours" || peer.hasPrefix("ours-")
-        else { throw BenchmarkError("'\(peer)' is none of ours, whose events alone are recorded.") }
+        else { throw BenchmarkError("'\(peer)' is not a form of ours; only those can be recorded.") }
         if let reason = type.notApplicable(workload.id) {
-            throw BenchmarkError("\(workload.id) is not for '\(peer)': \(reason)")
+            throw BenchmarkError("\(workload.id) does not apply to '\(peer)': \(reason)")
         }
         let size = n ?? workload.smoke[0]
         let threads = threads ?? ProcessInfo.processInfo.activeProcessorCount

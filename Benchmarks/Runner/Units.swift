@@ -5,7 +5,7 @@ import Foundation
 /// Lists the parts of a run, which may be measured separately: on other machines, at other times.
 struct Units: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show the units of a run: each can be measured apart, and 'merge' puts them together.")
+        abstract: "Show the units of a run, which can be measured separately, and merged by 'merge'.")
 
     @OptionGroup var selection: Selection
 

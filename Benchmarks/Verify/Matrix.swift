@@ -88,7 +88,7 @@ struct Matrix: Sendable {
         lines.append(
             "\n\(counts); \(cases) cases in \(seconds.formatted(.number.precision(.fractionLength(0)))) s, seed \(seed)."
         )
-        lines.append("A number: so many cases held, and the law saw its saboteur. -: not claimed.")
+        lines.append("A number: how many cases held, after the law detected its saboteur. -: not claimed.")
         return lines.joined(separator: "\n")
     }
 

@@ -10,7 +10,7 @@ extension Matrix {
                 let verdict = entry(law, subject)?.verdict
                 return [
                     "kind": verdict.map { $0.word.replacing(" ", with: "-") } ?? "none",
-                    "text": verdict?.short ?? "", "title": verdict?.description ?? "not asked",
+                    "text": verdict?.short ?? "", "title": verdict?.description ?? "not checked",
                 ]
             }
             return [
@@ -64,7 +64,7 @@ extension Matrix {
         </style></head><body>
         <h1>Laws of scheduling</h1>
         <p>{{counts}}; {{cases}} cases in {{seconds}} s, seed {{seed}}. A number says in how many cases the law held, after it had
-        seen its saboteur on that very subject; a dash, that the subject does not claim it.</p>
+        detected its saboteur on that subject. A dash means that the subject does not claim it.</p>
         <div class="wide"><table><thead><tr><th></th><th class="law">Law</th>{{#subjects}}<th>{{.}}</th>{{/subjects}}</tr></thead>
         <tbody>{{#rows}}<tr><td>{{id}}</td><td class="law">{{sentence}}<span class="saboteur">Its saboteur {{saboteur}}.</span></td>
         {{#cells}}<td class="{{kind}}" title="{{title}}">{{text}}</td>{{/cells}}</tr>{{/rows}}</tbody></table></div>

@@ -9,11 +9,11 @@ import PropertyTesting
 struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Asks schedulers whether the laws of scheduling hold for them.",
+        abstract: "Checks whether the laws of scheduling hold for schedulers.",
         discussion: """
-            A law is asked with its saboteur first, which breaks what the law says: where that is not seen, the law says \
-            nothing about that scheduler. Then it is asked of the scheduler itself, under many loads; what does not hold \
-            is made small, and drawn.
+            A law is first checked with its saboteur, which breaks the law: if the check does not detect that, the law \
+            says nothing about that scheduler. Then the scheduler itself is checked, under many loads; a violation is \
+            made small, and drawn.
             """,
         subcommands: [List.self, Run.self, Replay.self, Soak.self], defaultSubcommand: Run.self)
 }
@@ -22,7 +22,7 @@ struct Verify: AsyncParsableCommand {
 struct Choice: ParsableArguments {
     @Option(help: "A subject: its name, 'ours', 'peers', or 'all'. May be repeated.")
     var subject: [String] = ["ours"]
-    @Option(help: "A law, by its id. May be repeated; without it: all.")
+    @Option(help: "A law, by its id. May be repeated; default: all.")
     var law: [String] = []
 
     func subjects() throws -> [Subject] {
@@ -34,7 +34,7 @@ struct Choice: ParsableArguments {
             default:
                 guard let one = Subject.known.first(where: { $0.name == name }) else {
                     throw ValidationError(
-                        "There is no subject '\(name)'. There are: \(Subject.known.map(\.name).joined(separator: "; "))."
+                        "There is no subject '\(name)'. The subjects are: \(Subject.known.map(\.name).joined(separator: "; "))."
                     )
                 }
                 return [one]
@@ -47,7 +47,7 @@ struct Choice: ParsableArguments {
             ? Law.all
             : law.map { id in
                 guard let one = Law.all.first(where: { $0.id == id.uppercased() }) else {
-                    throw ValidationError("There is no law '\(id)'. 'verify list' names them.")
+                    throw ValidationError("There is no law '\(id)'. 'verify list' shows all.")
                 }
                 return one
             }
@@ -62,7 +62,8 @@ extension Subject {
 }
 
 struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "The laws, their saboteurs, and the subjects.")
+    static let configuration = CommandConfiguration(
+        abstract: "Shows the laws, their saboteurs, and the subjects.")
 
     func run() {
         for law in Law.all {
@@ -76,12 +77,12 @@ struct List: ParsableCommand {
 }
 
 struct Run: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Asks the laws, and prints what holds.")
+    static let configuration = CommandConfiguration(abstract: "Checks the laws, and prints which hold.")
 
     @OptionGroup var choice: Choice
-    @Option(help: "What the loads are drawn from.") var seed: UInt64 = 1
-    @Option(help: "How long it may take in all, as in 300s or 5m.") var budget: Time = Time(seconds: 60)
-    @Option(help: "The part of the pairs of law and subject to ask, as in 1/4.") var shard: Shard = Shard(
+    @Option(help: "The seed of the loads.") var seed: UInt64 = 1
+    @Option(help: "The time limit in total, such as 300s or 5m.") var budget: Time = Time(seconds: 60)
+    @Option(help: "The part of the pairs of law and subject to check, such as 1/4.") var shard: Shard = Shard(
         1, of: 1)
     @Option(help: "A file for the results as JSON.") var json: String?
     @Option(help: "A file for the results as a page.") var page: String?
@@ -100,19 +101,19 @@ struct Run: AsyncParsableCommand {
 }
 
 struct Replay: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Runs one case again, as often as is wanted.")
+    static let configuration = CommandConfiguration(abstract: "Runs one case again, as often as requested.")
 
     @Option(help: "The subject.") var subject: String
     @Option(help: "The law.") var law: String
-    @Argument(help: "The choices, as a run has printed them.") var tape: String
+    @Argument(help: "The choices, as printed by a run.") var tape: String
     @Option(help: "How often.") var times = 100
 
     func run() async throws {
         var choice = Choice()
         choice.subject = [subject]
         choice.law = [law]
-        guard let tape = Tape(tape) else { throw ValidationError("'\(tape)' is no list of choices.") }
-        guard try choice.subjects().count == 1 else { throw ValidationError("A replay is of one subject.") }
+        guard let tape = Tape(tape) else { throw ValidationError("'\(tape)' is not a list of choices.") }
+        guard try choice.subjects().count == 1 else { throw ValidationError("A replay needs one subject.") }
         let (law, subject) = (try choice.laws()[0], try choice.subjects()[0])
         var (failures, options) = (0, LawOptions(replay: tape))
         for _ in 0..<max(1, times) {
@@ -125,19 +126,19 @@ struct Replay: AsyncParsableCommand {
             case let other: throw ValidationError("\(law.id) of \(subject.name): \(other).")
             }
         }
-        print("\(law.id) of \(subject.name): \(failures) of \(max(1, times)) times it did not hold.")
+        print("\(law.id) of \(subject.name): violated \(failures) of \(max(1, times)) times.")
         if failures > 0 { throw ExitCode(1) }
     }
 }
 
 struct Soak: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Asks again and again, with new seeds, until something does not hold.")
+        abstract: "Checks repeatedly, with new seeds, until a law is violated.")
 
     @OptionGroup var choice: Choice
     @Option(help: "The first seed.") var seed = UInt64.random(in: 1...1_000_000)
-    @Option(help: "How long each round may take.") var round: Time = Time(seconds: 60)
-    @Option(help: "How long it may take in all; without it: until something does not hold.") var budget: Time?
+    @Option(help: "The time limit of each round.") var round: Time = Time(seconds: 60)
+    @Option(help: "The time limit in total; default: until a law is violated.") var budget: Time?
 
     func run() async throws {
         let end = budget.map { ContinuousClock.now + $0.duration }

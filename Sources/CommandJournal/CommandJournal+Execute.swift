@@ -213,7 +213,7 @@ extension CommandJournal {
         return try result.get()
     }
 
-    // MARK: What is recorded
+    // MARK: Recording
 
     /// A run, and the place of a command in it.
     struct Recorded: Sendable {

@@ -26,7 +26,7 @@ final class Trial: Sendable {
         tracer = Tracer(isOn: isTraced)
     }
 
-    // MARK: Demands
+    // MARK: Requirements
 
     func require(_ condition: Bool, _ reason: @autoclosure () -> String) throws {
         if !condition { throw Violation(reason: reason()) }
@@ -53,7 +53,7 @@ final class Trial: Sendable {
         throw Violation(reason: "\(what) had not returned after \(limit)", isLate: true)
     }
 
-    // MARK: Deeds
+    // MARK: Actions
 
     /// Registers a body to run after the law was checked and the saboteur has ended, to wait for work in progress. The bodies run
     /// in reverse order.

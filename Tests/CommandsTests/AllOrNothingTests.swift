@@ -293,6 +293,28 @@ struct AllOrNothingTests {
         #expect(stack.isBroken)
     }
 
+    @Test(.promises("C8")) func `C8: parts of a member that returned are not run for a later one`() async {
+        let log = Log<String>()
+        let kept = Locked<CommandContext?>(nil)
+        let early = UndoableClosure { (context: CommandContext) in
+            context.onFailure { _ in log.add("early") }
+        } undo: { _ in
+        }
+        let keeping = UndoableClosure { (context: CommandContext) in
+            kept.withLock { $0 = context }
+        } undo: { _ in
+        }
+        let failing = UndoableClosure { (context: CommandContext) in
+            kept.withLock { $0 }?.onFailure { _ in log.add("late") }
+            context.onFailure { _ in log.add("its own") }
+            throw TestError()
+        } undo: { _ in
+        }
+        let command = TransactionCommand(commands: [early, keeping, failing])
+        await #expect(throws: TransactionFailure.self) { try await command.execute() }
+        #expect(log.entries == ["its own"])
+    }
+
     @Test(.promises("S5")) func `S5: a run cancelled at any point is undone whole`() async {
         let invoker = ConcurrentInvoker(limit: 1)
         await forAll(.zip(.int(in: 1...6), .int(in: 0...5)), cases: 60) { count, at in

@@ -206,7 +206,7 @@ extension Locked<Int> {
         #expect(receiver.withLock { $0 } == [] && run.state == .undone)
     }
 
-    // MARK: Commands that cannot tell whether they were done
+    // MARK: Commands that do not know whether they were done
 
     @Test(.promises("S3"))
     func

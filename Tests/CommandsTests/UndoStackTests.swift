@@ -295,9 +295,9 @@ struct UndoStackTests {
         #expect(!stack.isBusy)
     }
 
-    @Test(.promises("B9")) @MainActor
-    func `a task left behind by a step is not the step's, wherever in memory it is`()
-        async
+    @Test(.promises("B9"), arguments: [false, true]) @MainActor
+    func `a task left behind by a step is not the step's, wherever in memory it is`(byUndo: Bool)
+        async throws
     {
         let stack = UndoStack()
         let goOn = Mail<Void>()
@@ -307,8 +307,9 @@ struct UndoStackTests {
                 do {
                     try await stack.perform(
                         UndoableClosure { @MainActor (_: CommandContext) in
+                            if leavesTask, !byUndo { Task { @MainActor in answer.send(await callOften()) } }
+                        } undo: { @MainActor _ in
                             if leavesTask { Task { @MainActor in answer.send(await callOften()) } }
-                        } undo: { _ in
                         })
                     return true
                 } catch { return false }
@@ -324,6 +325,7 @@ struct UndoStackTests {
         }
         for _ in 0..<20 {
             #expect(await call(leavesTask: true).value)
+            if byUndo { try await stack.undo() }
             goOn.send(())
             #expect(await answer.next() == 0)
         }
@@ -405,10 +407,11 @@ struct UndoStackTests {
             do { try stack.undoNow() } catch { answers.add(error as? CommandUsageError) }
         } undo: { @MainActor _ in
             do { try await stack.redo() } catch { answers.add(error as? CommandUsageError) }
+            do { try stack.redoNow() } catch { answers.add(error as? CommandUsageError) }
         }
         try await stack.perform(reentrant)
         try await stack.undo()
-        #expect(answers.entries == [.reentrant, .reentrant, .reentrant])
+        #expect(answers.entries == [.reentrant, .reentrant, .reentrant, .reentrant])
         #expect(stack.count == 1 && stack.index == 0)
         try stack.register(
             undo: {}, redo: { answers.add((try? stack.undoNow()) == nil ? .reentrant : nil) })

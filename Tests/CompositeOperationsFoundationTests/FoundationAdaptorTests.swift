@@ -159,7 +159,7 @@ import Testing
         #expect(outcome.isCancelled && held.isCancelled)
     }
 
-    // MARK: In a queue of ours
+    // MARK: In our queue
 
     @Test(.promises("R59"))
     func `a queue takes adaptors of both kinds, through suspend and resume, within its limit`()
@@ -233,7 +233,7 @@ import Testing
         #expect(foundation.map(\.starts.value) == [1, 0, 0, 0, 0])
     }
 
-    // MARK: Races, and what is left
+    // MARK: Races and leaks
 
     @Test(.promises("G37")) func `for any cancellation race, both end, and nothing leaks`() async {
         let live = LiveCount("block of Foundation's")

@@ -123,7 +123,7 @@ import Testing
         #expect(await Self.sleeps.status() == 0)
     }
 
-    // MARK: What cannot be served
+    // MARK: Waits that cannot be served
 
     /// Waits for an operation that ends when the diagnostics listener is called.
     static func waitUntilTold() {

@@ -453,7 +453,7 @@ private func onThread<Answer: Sendable>(
         #expect(seen.entries == [9, 9, 9])
     }
 
-    // MARK: Nobody else's
+    // MARK: Isolation
 
     @Test(.promises("G41")) func `G41: on one worker, no operation sees another's values`() async throws {
         let scheduler = try Scheduler(.init(workers: 1, spareWorkers: 0))
@@ -513,7 +513,7 @@ private func onThread<Answer: Sendable>(
         }
     }
 
-    // MARK: What is held
+    // MARK: Retention
 
     @Test(.promises("G41"))
     func `G41: values are released when the operation has ended, or was never started`() async throws {

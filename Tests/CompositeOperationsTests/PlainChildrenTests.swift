@@ -898,7 +898,7 @@ extension Form {
         try await limited.value
     }
 
-    // MARK: What surrounds them
+    // MARK: Surroundings
 
     private enum Local { @TaskLocal static var number = 0 }
 

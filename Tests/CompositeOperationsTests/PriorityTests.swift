@@ -57,7 +57,7 @@ private final class Bench: Sendable {
 }
 
 @Suite(.inTurn, .watched(testLimit), .leavesNothing) struct OperationPriorityTests {
-    // MARK: Which one
+    // MARK: Choice of the priority
 
     @Test(.promises("G42")) func `turns come in the order of priorities`() async throws {
         let bench = try await Bench()
@@ -351,7 +351,7 @@ private final class Bench: Sendable {
         await held.queue.idle()
     }
 
-    // MARK: Who waits
+    // MARK: Waiters
 
     /// Makes a high-priority operation depend on `other`, which raises `other` at once.
     private func dependent(on other: AnyOperation) -> COOperation<Void> {

@@ -733,7 +733,7 @@ private struct Bench {
         await bench.queue.idle()
     }
 
-    // MARK: Taken out
+    // MARK: Removal
 
     @Test(.promises("G32")) func `a displaced, refused or removed operation has ended on return`()
         async

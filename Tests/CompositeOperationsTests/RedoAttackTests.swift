@@ -539,7 +539,7 @@ import Testing
         #expect(group.attempt == 2)
     }
 
-    // MARK: Limits of time
+    // MARK: Time limits
 
     @Test func `an attempt's timeout awakes a composite and keeps what finished`() async {
         let clock = ManualClock()
@@ -597,7 +597,7 @@ import Testing
         }
     }
 
-    // MARK: Children that were made before
+    // MARK: Ready-made children
 
     @Test func `a suspended operation that becomes a child waits for its resume`() async {
         let ran = Count()
@@ -646,7 +646,7 @@ import Testing
         }
     }
 
-    // MARK: Depth, and what is released
+    // MARK: Depth and release
 
     @Test(.promises("G25")) func `awake reaches ten thousand nested composites on a small stack`()
         async

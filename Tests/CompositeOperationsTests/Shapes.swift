@@ -110,7 +110,7 @@ final class Node: Sendable {
     var all: [Node] { [self] + children.flatMap(\.all) }
     var registered: [OperationHandle<Void>] { all.compactMap(\.operation) }
 
-    // MARK: Making
+    // MARK: Creation
 
     private static func target(_ place: Place) -> (any ExecutionTarget)? {
         switch place {

@@ -126,7 +126,7 @@ private final class Looking: Sendable {
         }
     }
 
-    // MARK: Plain children that are over
+    // MARK: Completed plain children
 
     @Test func `plain steps before one that ends badly are neither taken nor run again by an awake`()
         async throws

@@ -218,7 +218,7 @@ private final class Asking: ExecutionTarget {
         }
     }
 
-    // MARK: The stack of one that waits
+    // MARK: The stack of a waiter
 
     @Test(.promises("G7"))
     func `work run by a waiting worker does not see the default queue of the waiting block`()

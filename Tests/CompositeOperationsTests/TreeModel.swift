@@ -287,7 +287,7 @@ extension TreePlan.Resolver {
     func allows(after attempt: Int) -> Bool { attempt < maxAttempts && attempt < refusesFrom ?? .max }
 }
 
-// MARK: - Whether a record makes sense
+// MARK: - Consistency of a record
 
 extension TreeModel {
     /// Returns where the record contradicts the model of a deterministic plan.

@@ -116,7 +116,7 @@ struct TreePlan: Sendable {
 
     enum Fallback: String, Sendable { case none, undecided, cancel, finish }
 
-    // MARK: Around them
+    // MARK: Queues and commands
 
     struct QueuePlan: Sendable {
         enum Order: String, Sendable { case fifo, lifo, aggressiveLIFO }
@@ -145,7 +145,7 @@ struct TreePlan: Sendable {
     }
 }
 
-// MARK: - Looking at it
+// MARK: - Queries
 
 extension TreePlan {
     /// All declared nodes.
@@ -470,7 +470,7 @@ private struct Growth: Sendable {
         return TreePlan.Handler(decision: decision, below: 2 + Int(source.draw(below: 3)))
     }
 
-    // MARK: Around them
+    // MARK: Queues and commands
 
     func queue(_ source: inout Source) -> TreePlan.QueuePlan {
         var queue = TreePlan.QueuePlan()

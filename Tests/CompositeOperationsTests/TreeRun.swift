@@ -165,7 +165,7 @@ final class TreeRun: Sendable {
         state.withLock { $0.record.operations[operation].node }
     }
 
-    // MARK: Making operations
+    // MARK: Creating operations
 
     /// Records an operation that is about to be made.
     private func enter(_ node: TreePlan.Node, in parent: Int?, epoch: Int) -> Int {

@@ -134,7 +134,7 @@ import Testing
         return false
     }
 
-    // MARK: Long ones
+    // MARK: Long histories
 
     /// A history of a queue that is filled and emptied by calls that may overlap their neighbours.
     private static func long(_ count: Int) -> [QueueCall] {

@@ -126,7 +126,7 @@ import Testing
         #expect(eventually { seen == nil })
     }
 
-    // MARK: Again and again
+    // MARK: Repetition
 
     @Test func `a repeating timer keeps its rate, runs alone, and ends on cancel`() throws {
         try withScheduler(.workers(4)) { scheduler in

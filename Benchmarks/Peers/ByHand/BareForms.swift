@@ -4,22 +4,23 @@ import BenchmarkCore
 enum BareForms {
     static func form(_ workload: String) -> String? {
         switch workload {
-        case "W16-last", "W16-half": "The steps, and those that take them back, in two loops."
+        case "W16-last", "W16-half": "The steps, and their undo steps, in two loops."
         case "W21-execute", "W21-undo", "W21-redo", "W21-now":
-            "The changes, and those that take them back: a number is the history."
-        case "W21-invoker": "The work, at once."
+            "The changes, and their undo steps: the history is a number."
+        case "W21-invoker": "The work, called immediately."
         case "W22-commit", "W22-rollback", "W22-members", "W22-threads":
-            "An array in a class that is written; where a transaction is taken back, it is written once more."
-        case "W23-open", "W23-closed": "A condition, and the work: nothing keeps two from running at once."
+            "Writes to an array in a class; a rollback writes once more."
+        case "W23-open", "W23-closed":
+            "A condition, and the work: nothing keeps two calls from running at once."
         default: nil
         }
     }
 
     static func notApplicable(_ workload: String) -> String? {
         switch workload {
-        case "W21-memory": "A number is its history."
-        case "W22-readers": "Nothing keeps others from reading halves."
-        case "W23-contended": "Nothing keeps two from running at once."
+        case "W21-memory": "Its history is a number."
+        case "W22-readers": "Nothing keeps others from reading half a transaction."
+        case "W23-contended": "Nothing keeps two calls from running at once."
         default: nil
         }
     }

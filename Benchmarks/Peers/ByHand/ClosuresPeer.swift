@@ -9,13 +9,13 @@ final class ClosuresPeer: HandWrittenPeer {
     static func form(_ workload: String) -> String? {
         switch workload {
         case "W16-last", "W16-half":
-            "do and catch, with an array of closures that undo. No token and no notification, no proofs, no cancellation; an undo cannot fail."
+            "do and catch, with an array of undo closures. No token, no notification, no proofs, no cancellation; an undo cannot fail."
         case "W21-execute", "W21-undo", "W21-redo", "W21-memory":
-            "Two arrays of asynchronous closures. Calls that overlap mix; a cancellation reaches a change that is being undone; no names, no merging, no limit, no clean mark, no failures."
+            "Two arrays of asynchronous closures. Overlapping calls interleave; a cancellation also reaches an undo in progress; no names, no merging, no limit, no clean mark, no failures."
         case "W21-now":
-            "Two arrays of closures. Calls from inside a change mix; no names, no limit, no clean mark, no failures."
+            "Two arrays of closures. Calls from inside a change interleave; no names, no limit, no clean mark, no failures."
         case "W21-invoker":
-            "A closure for each, on a serial dispatch queue. No token, no outcome, no cancellation, no notification, no capacity; none may await."
+            "A closure for each command, on a serial dispatch queue. No token, no outcome, no cancellation, no notification, no capacity; commands may not await."
         default: nil
         }
     }

@@ -3,7 +3,7 @@ import Dispatch
 import Synchronization
 
 private let leavesOut =
-    "No events, no snapshot to read, no handle of a call, no limit but one, no line of those who wait; nobody is told when it may run again."
+    "No events, no snapshot to read, no handle of a call, no limit except one, no queue of waiting calls; no notification when it may run again."
 
 /// A flag under a mutex.
 final class MutexPeer: HandWrittenPeer {
@@ -45,7 +45,7 @@ final class ActorPeer: HandWrittenPeer {
 
     static func form(_ workload: String) -> String? {
         workload.hasPrefix("W23-")
-            ? "An actor with a flag, and tasks in place of threads, which wait for their turn at it also when they are refused. \(leavesOut)"
+            ? "An actor with a flag, and tasks in place of threads. Even a task that is refused waits for its turn on the actor. \(leavesOut)"
             : nil
     }
 

@@ -8,7 +8,7 @@ final class SnapshotPeer: HandWrittenPeer {
 
     static func form(_ workload: String) -> String? {
         workload.hasPrefix("W22-")
-            ? "A struct under a mutex, copied before the changes and restored when they fail. No objects and so no hooks or validation; no savepoints, no undo steps."
+            ? "A struct under a mutex, copied before the changes and restored when they fail. No objects, hence no hooks or validation; no savepoints, no undo steps."
             : nil
     }
 
@@ -28,7 +28,7 @@ final class OldValuesPeer: HandWrittenPeer {
 
     static func form(_ workload: String) -> String? {
         workload.hasPrefix("W22-") && workload != "W22-readers"
-            ? "A class with a dictionary of the values that it has overwritten. No tree and so no hooks or validation of others; no check who writes, no savepoints, no undo steps."
+            ? "A class with a dictionary of the values that it has overwritten. No tree, hence no hooks or validation of others; no check of who writes, no savepoints, no undo steps."
             : nil
     }
 

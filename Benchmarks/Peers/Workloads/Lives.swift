@@ -26,4 +26,4 @@ private struct OnlyOperation: Job {
 }
 
 /// Why the cost of starting and ending a peer's pool cannot be measured.
-let withoutEnd = "Its threads are those of the process: nobody makes them, or ends them."
+let withoutEnd = "Its threads belong to the process: no pool starts or ends them."

@@ -143,17 +143,17 @@ private struct Turn: Job {
 
 /// Why a peer that runs closures cannot run a workload.
 func withoutGroups(_ workload: String) -> String? {
-    if Workload.isOfLibraries(workload) { return "It runs operations: what they do is measured here." }
+    if Workload.isOfLibraries(workload) { return "It runs operations: this measures what operations do." }
     if Workload.isOfServers(workload) { return withoutServers(workload) }
-    return workload == "W20-composite" ? "Nothing of it waits to declare what belongs to it." : nil
+    return workload == "W20-composite" ? "It has nothing that waits to declare children." : nil
 }
 
 /// Why a peer that takes only closures cannot run a workload of servers.
 private func withoutServers(_ workload: String) -> String {
     switch workload {
-    case "W19", "W19-task": "Its threads are as many as it is given, as those of NIO's pool: see there."
+    case "W19", "W19-task": "Its number of threads is fixed, like that of NIO's pool: see there."
     case "W19-announced", "W19-announced-task": cannotBeTold
-    case "W26": "What it is given has no priority."
+    case "W26": "Its operations have no priority."
     case _ where workload.hasPrefix("W27-"): "It has no timers."
     default: "It runs no Swift tasks."
     }
@@ -163,7 +163,7 @@ private func withoutServers(_ workload: String) -> String {
 func runAsTask(_ job: some Job) { Task.detached { job.run() } }
 
 /// Why only ours can run an announced workload.
-let cannotBeTold = "It cannot be told that an operation will block: see W19."
+let cannotBeTold = "An operation cannot announce that it will block: see W19."
 
 /// Why a peer whose threads can only be occupied cannot run a workload.
 func withoutSuspension(_ workload: String) -> String? {

@@ -161,7 +161,7 @@
         private static func receive(on socket: Int32) throws -> UInt64 {
             var frame = [UInt8](repeating: 0, count: frame_bytes)
             guard recv(socket, &frame, frame.count, Int32(MSG_WAITALL)) == frame.count else {
-                throw PeerError("The server ended before its answer.")
+                throw PeerError("The server ended before answering.")
             }
             return frame.withUnsafeBytes { UInt64(littleEndian: $0.load(as: UInt64.self)) }
         }

@@ -113,8 +113,8 @@ import Testing
         (["ab", "no-such"] + options, 64, "There is no commit 'no-such' in '"),
         (["ab", "HEAD", "--package", "none"] + options, 64, "There is no folder 'none'"),
         (["ab", "HEAD", "--package", "/"] + options, 64, "'/' is in no git repository"),
-        (["ab", "HEAD", "--package", "."], 64, "'--product' or '--command' has to say"),
-        (["ab", "HEAD", "--build-command", "make"], 64, "With '--build-command' it is '--command'"),
+        (["ab", "HEAD", "--package", "."], 64, "'--product' or '--command' must say"),
+        (["ab", "HEAD", "--build-command", "make"], 64, "'--build-command' requires '--command'"),
         (["ab", "HEAD", "--threads", "2"] + options, 64, "'--threads' is for this package"),
         (
             ["ab", "HEAD", "--threshold", "5"] + options, 64,

@@ -233,7 +233,7 @@ import Testing
         }
     }
 
-    // MARK: Exports, as their readers see them
+    // MARK: Exports, as other programs read them
 
     private var document: RunDocument {
         var document = run(three, restarts: 2)

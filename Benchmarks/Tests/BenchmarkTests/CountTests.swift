@@ -139,7 +139,7 @@ import Testing
 
     @Test func `an allocation, a retain, an atomic more or less is found`() {
         let found = recorded.differences(changed { $0.allocations = 3 }, of: row)
-        #expect(found == ["W6-cascade ours: allocations 3 an operation, recorded 2 (+1, 50.0 %)."])
+        #expect(found == ["W6-cascade ours: allocations 3 per operation, recorded 2 (+1, 50.0 %)."])
         #expect(recorded.differences(changed { $0.retains = 7 }, of: row).count == 1)
         #expect(recorded.differences(changed { $0.releases = 8 }, of: row).count == 1)
         #expect(recorded.differences(changed { $0.atomics = 23 }, of: row).count == 1)
@@ -153,8 +153,9 @@ import Testing
         }
         let found = recorded.differences(moved, of: row)
         #expect(found.count == 2)
-        #expect(found[0].hasPrefix("W6-cascade ours: instructions of layers 900 an operation, recorded 1000"))
-        #expect(found[1].hasPrefix("W6-cascade ours: instructions of tasks 100 an operation, recorded 0"))
+        #expect(
+            found[0].hasPrefix("W6-cascade ours: instructions of layers 900 per operation, recorded 1000"))
+        #expect(found[1].hasPrefix("W6-cascade ours: instructions of tasks 100 per operation, recorded 0"))
     }
 
     @Test func `metadata lookups may differ, with all other counts the same`() throws {

@@ -84,7 +84,7 @@ import Testing
         let merge = try Merge(parts.enumerated().map { (name: "\($0).json", document: $1) })
         let ours = try #require(merge.hosts.first?.series("W1", n: 10, peer: "ours"))
         #expect(ours.restarts.map(\.rounds) == [[10], [50]])
-        #expect(merge.remarks == ["W1/0 of '1.json' was measured before: the first stands."])
+        #expect(merge.remarks == ["W1/0 of '1.json' was already measured; the first values are kept."])
     }
 
     @Test func `each of many hosts gives its ratio; one unlike itself is left out`() throws {
@@ -109,7 +109,7 @@ import Testing
         #expect {
             try Merge([("a.json", first), ("b.json", part(units: ["W1/1"], commit: "d"))])
         } throws: {
-            "\($0)".hasPrefix("'b.json' is of another run than 'a.json'")
+            "\($0)".hasPrefix("'b.json' is from another run than 'a.json'")
         }
         #expect(throws: BenchmarkError("There is nothing to merge.")) { try Merge([]) }
     }

@@ -59,7 +59,7 @@ import Testing
         let page = try Page(document).render()
         #expect(
             page.contains(
-                "Not in the means: W9: not compared with itself; W3: ours is not like itself (A/A)."))
+                "Not in the means: W9: not compared with itself; W3: ours differs from itself (A/A)."))
         #expect(page.contains("Ahead of dispatch on average: it takes 2.00× our time."))
     }
 
@@ -103,7 +103,7 @@ import Testing
         #expect(try Page(document).render().contains("Ahead of 1 of 2 peers on average; level with a."))
     }
 
-    // MARK: How sure
+    // MARK: Certainty
 
     @Test func `a run of a single restart names no peer ahead or behind`() throws {
         var document = SyntheticRun(restarts: 1, rounds: 1).document()
@@ -112,9 +112,9 @@ import Testing
         #expect(page.contains("Ours is faster than every peer in 0 of "))
         #expect(page.contains("The run is too short to say who is ahead: it needs 5 restarts."))
         #expect(
-            page.contains("Restarts: 1; an interval needs 5, so nobody is ahead yet.")
+            page.contains("Restarts: 1; an interval needs 5, so there is no verdict yet.")
         )
-        #expect(page.contains("Nothing can be told: no workload has a verdict."))
+        #expect(page.contains("Unknown: no workload has a verdict."))
         #expect(TerminalReport(document).render().contains("not sure"))
         document.isPartial = true  // a terminal shows one warning: this one
         #expect(TerminalReport(document).render().contains(Page.endedEarly))
@@ -137,7 +137,7 @@ import Testing
         }
         let page = try Page(document).render()
         #expect(page.contains("too few restarts for an interval"))
-        #expect(!page.contains("nobody is ahead yet"))
+        #expect(!page.contains("no verdict yet"))
     }
 
     @Test func `a loss is named with its peer, amount, interval and number of restarts`()
@@ -164,7 +164,7 @@ import Testing
         #expect(text.contains("  W1 Submit from outside             dispatch 0.50× [0.40, 0.60]"))
     }
 
-    // MARK: One screen of a terminal
+    // MARK: The terminal report
 
     @Test(arguments: DrawingTests.runs.indices) func `the terminal gets at most 60 lines of 100 columns`(
         run: Int
@@ -190,7 +190,7 @@ import Testing
         #expect(FullReport(whole).render().contains("allocated_bytes_per_op"))
     }
 
-    // MARK: A page that stands alone
+    // MARK: The self-contained page
 
     @Test func `the page has no script, no companion file, and no dead link`() throws {
         var document = whole
@@ -223,7 +223,7 @@ import Testing
             "0123456789abcdef0123456789abcdef01234567, with changes", "jemalloc 5.3.0", "<td>seed</td>",
             "tbb: It was built where it is not installed.",
             "W6 with n = 10k, operationqueue: predicted to take 41 s",
-            "Not in the means: W22-readers: ours is not like itself (A/A).",
+            "Not in the means: W22-readers: ours differs from itself (A/A).",
         ] {
             #expect(page.contains(fact), "\(fact)")
         }
@@ -262,7 +262,7 @@ import Testing
         let document = try RunDocument(contentsOf: file.path)
         let page = try Page(document).render()
         #expect(page.contains("W1") && page.contains("<p class=\"warning\">Mind this.</p>"))
-        #expect(page.contains("Nothing in this run is applicable to dispatch."))
+        #expect(page.contains("No workload of this run applies to dispatch."))
     }
 
     #if !DEBUG

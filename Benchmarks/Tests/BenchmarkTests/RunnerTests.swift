@@ -13,14 +13,14 @@ import Testing
         (["run", "--smoke", "--thorough"], "'--thorough' and '--smoke' exclude each other."),
         (["run", "--limit", "0"], "The limit must be more than 0 seconds"),
         (["run", "--sizes", "10,0"], "A size must be at least 1, not 0."),
-        (["run", "--sizes", "10,many"], "'many' is no size."),
-        (["run", "--sweep-threads", "1,all"], "'all' is no number of threads."),
+        (["run", "--sizes", "10,many"], "'many' is not a size."),
+        (["run", "--sweep-threads", "1,all"], "'all' is not a number of threads."),
         (["run", "--seed", "x"], "The value 'x' is invalid for '--seed <seed>'"),
         (["compare", "none.json", "none.json"], "The file 'none.json' cannot be read."),
         (["report", "bad.json"], "The file 'bad.json' is not the JSON of a benchmark run."),
         (["check", "bad.json"], "The file 'bad.json' is not the JSON of a benchmark run."),
         (["list", "W99"], "There is no workload and no peer 'W99'"),
-        (["list", "W8", "--json"], "'--json' tells about everything, and takes no names."),
+        (["list", "W8", "--json"], "'--json' lists everything, and takes no names."),
         (["measure"], "There is no command and no unit 'measure'"),
     ]) func `bad input is named`(arguments: [String], sentence: String) throws {
         try Program.inFolder { program in
@@ -102,7 +102,7 @@ import Testing
             running.interrupt()
             let result = running.wait()
             #expect(result.status == 130)
-            #expect(result.errors.contains("'swift run benchmarks run --resume' goes on."))
+            #expect(result.errors.contains("'swift run benchmarks run --resume' continues."))
             #expect(result.output.contains("The run was ended early"))
             let part = try program.document()
             #expect(part.isPartial && part.units?.map(\.unit.description) == ["W1/0"])
@@ -190,10 +190,10 @@ import Testing
             let before = try #require(program.files("runs").first { $0.hasPrefix("until-") })
             #expect(program.read(".benchmarks/runs/" + before) == "from before there were links")
             let taken = try program.run(["run", "--name", "first"] + options)
-            #expect(taken.status == 64 && taken.errors.contains("There is a run 'first' already"))
+            #expect(taken.status == 64 && taken.errors.contains("There is already a run 'first'"))
             for name in ["../x", "", ".hidden", "a b"] {
                 let result = try program.run(["run", "--name", name] + options)
-                #expect(result.status == 64 && result.errors.contains("'\(name)' is no name for a run"))
+                #expect(result.status == 64 && result.errors.contains("'\(name)' is not a name for a run"))
             }
             #expect(try program.run(["run"] + options).status == 0)
             // Two files of each run, the files from before, and the redrawn page.

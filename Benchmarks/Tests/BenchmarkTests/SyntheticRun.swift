@@ -99,7 +99,7 @@ struct SyntheticRun {
                 ? nil : "Nothing waits there."
         }
         if workload.subject == .libraries {
-            if !Self.byHand.contains(name) { return "It is no way to write that." }
+            if !Self.byHand.contains(name) { return "A program by hand would not have this form." }
             return random(name, workload.id) % 3 != 0 ? nil : "It keeps no history."
         }
         if Self.byHand.contains(name) { return "It schedules nothing." }
@@ -162,7 +162,7 @@ struct SyntheticRun {
         return middle * exp(1.5 * (uniform(peer, workload.id) - 0.5))
     }
 
-    // MARK: Chance that is always the same
+    // MARK: Deterministic noise
 
     /// FNV-1a of the words.
     private func random(_ words: String..., number: Int = 0) -> UInt64 {

@@ -199,7 +199,7 @@ extension ActionCore: Dependent {
     func sourceHasChanged() { follow() }
 }
 
-// MARK: What is delivered in place
+// MARK: Delivery in place
 
 /// Runs the work of an admitted trigger.
 private struct Start: MailboxItem {

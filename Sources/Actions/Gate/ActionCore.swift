@@ -130,7 +130,7 @@ import Synchronization
         for other in others { other?.deliver() }
     }
 
-    // MARK: Transitions that both kinds of gate have
+    // MARK: Transitions of both kinds of gate
 
     func admit(_ bits: inout UInt64) -> Admission {
         if let index {

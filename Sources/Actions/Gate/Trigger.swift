@@ -41,7 +41,7 @@ import CompositeOperationsBasics
         return body(&state)
     }
 
-    // MARK: Its work
+    // MARK: Work
 
     /// Reads the precondition, and keeps the value if it holds.
     ///
@@ -66,7 +66,7 @@ import CompositeOperationsBasics
         if isCancelled { task.cancel() }
     }
 
-    // MARK: Its end
+    // MARK: End
 
     /// How the trigger ended; nil before the end. Reading it counts as having seen a failure.
     final var end: Outcome<any Sendable>? {

@@ -109,7 +109,7 @@ struct GateState {
         return (here.prefix(most).map { ($0, shares[$0].figures) }, tenantCount)
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
     /// - Parameter canWait: whether the answer to the request can be delivered later.
     mutating func ask(_ request: Request, now_ns: UInt64, canWait: Bool) -> Verdict {
@@ -279,7 +279,7 @@ struct GateState {
         if let reason { shares[number].figures.count(reason) } else { shares[number].figures.cancelled += 1 }
     }
 
-    // MARK: Out of the line
+    // MARK: Removal from the line
 
     /// Takes a request out of its line, from any position.
     ///

@@ -100,7 +100,7 @@ final class Lane: Sendable {
         return value
     }
 
-    // MARK: In
+    // MARK: Admission
 
     /// Accepts a run, or rejects it.
     ///

@@ -28,7 +28,7 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
     public final func submit<C: Command>(_ command: C, priority: CommandPriority) -> CommandHandle<C.Output> {
         // Inlinable: if the command's type is known, no metadata look-up is needed.
         let handle = CommandHandle<C.Output>()
-        submit(handle, PlainBody(command), cost: cost(command), priority)
+        submit(handle, PlainBody(command), cost: countsCosts ? cost(command) : 0, priority)
         return handle
     }
 
@@ -54,6 +54,9 @@ public class LaneInvoker: Invoker, @unchecked Sendable {
     private final func accept(_ run: CommandRun, _ body: AnyBody, cost: Int, _ priority: CommandPriority) {
         lane.submit(run, cost: cost, priority: priority) { run.accept(body, by: lane) }
     }
+
+    @usableFromInline
+    final var countsCosts: Bool { lane.batching?.cost != nil }
 
     @usableFromInline
     final func cost(_ command: any Command) -> Int {

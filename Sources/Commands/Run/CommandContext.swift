@@ -36,6 +36,9 @@ public struct CommandContext: Sendable {
     /// A context outside any run.
     public init() {}
 
+    /// A context outside any run, which collects the compensation that is registered.
+    init(_ parts: FailureParts) { self.parts = parts }
+
     /// The context of an outermost run.
     ///
     /// - Parameter looksAtTask: whether the run has its own task.

@@ -35,7 +35,7 @@ public final class TransactionCommand<Output: Sendable>: UndoableCommand {
 
     deinit { abandon() }
 
-    // MARK: Making
+    // MARK: Creation
 
     /// Wraps a command.
     public convenience init(

@@ -80,11 +80,15 @@ struct MemberRun: Sendable {
 
     private func performInOrder(_ context: CommandContext) async -> MemberRunEnd {
         var end = MemberRunEnd()
+        end.done.reserveCapacity(members.count)
+        var context = context
+        context.parts = newParts
         for index in members.indices {
             if context.isCancelled {
                 end.failures = [MemberRunEnd.Failure(member: nil, error: CancellationError())]
                 break
             }
+            renewParts(&context.parts)
             switch await perform(index, context) {
             case .success(let done):
                 end.done.append(done)
@@ -114,6 +118,8 @@ struct MemberRun: Sendable {
                 next += 1
                 group.addTask {
                     await ReentrancyMark.inTask(of: lane) {
+                        var context = context
+                        context.parts = newParts
                         switch await perform(index, context) {
                         case .success(let done):
                             log.withLock { $0.append(done) }
@@ -145,13 +151,20 @@ struct MemberRun: Sendable {
         case failure(MemberRunEnd.Failure)
     }
 
+    /// Collects the compensation that a member registers.
+    private var newParts: FailureParts { FailureParts(compensation) }
+
+    /// Replaces parts to which an earlier member has added, or could still add.
+    private func renewParts(_ parts: inout FailureParts?) {
+        if isKnownUniquelyReferenced(&parts), parts?.isEmpty == true { return }
+        parts = newParts
+    }
+
+    /// - Parameter context: collects the compensation of this member alone.
     private func perform(_ index: Int, _ context: CommandContext) async -> Answer {
         func open<C: UndoableCommand>(_ command: C) async -> Answer {
-            let parts = FailureParts(compensation)
-            var inner = context
-            inner.parts = parts
             do {
-                let performed = try await command.perform(inner)
+                let performed = try await command.perform(context)
                 let proof = performed.undo
                 outputs?.withLock { $0[index] = performed.output }
                 return .success(
@@ -159,7 +172,8 @@ struct MemberRun: Sendable {
                         try await command.undo(proof, context)
                     })
             } catch {
-                return .failure(MemberRunEnd.Failure(member: index, error: error, parts: parts.take()))
+                let parts = context.parts?.take() ?? []
+                return .failure(MemberRunEnd.Failure(member: index, error: error, parts: parts))
             }
         }
         return await open(members[index])
@@ -274,6 +288,15 @@ struct MemberCompensation: Sendable {
                 return .failure(known.error)
             }
         }
+        guard case .retry = policy else {
+            do { return try await attempt(context) } catch { return .failure(error) }
+        }
+        return await retry(context, attempt)
+    }
+
+    private func retry(
+        _ context: CommandContext, _ attempt: (CommandContext) async throws -> Answer
+    ) async -> Answer {
         var context = context
         var last: (any Error)?
         var next = policy

@@ -30,8 +30,7 @@ final class Turnstile: @unchecked Sendable {
     /// - Throws: a `CancellationError` if the task is cancelled before its turn; ``CommandUsageError/reentrant`` if the task
     ///   would wait for a call that may be waiting for the task.
     nonisolated(nonsending) func enter() async throws {
-        try Task.checkCancellation()
-        if takeIfFree() { return }
+        if try enterIfFree() { return }
         if isBegunInTurn { throw CommandUsageError.reentrant }
         let wakening = await Waiter.wait { waiter in
             takeIfFree() ? .isOver : waiters.withLock { $0.append(waiter) }
@@ -39,6 +38,15 @@ final class Turnstile: @unchecked Sendable {
             waiters.withLock { $0.remove(waiter) }
         }
         if wakening == .cancelled { throw CancellationError() }
+    }
+
+    /// Takes a turn unless another call has it.
+    ///
+    /// - Returns: whether the caller has the turn.
+    /// - Throws: a `CancellationError` if the task is cancelled.
+    func enterIfFree() throws -> Bool {
+        try Task.checkCancellation()
+        return takeIfFree()
     }
 
     /// Takes the turn, which must be free.
@@ -58,22 +66,15 @@ final class Turnstile: @unchecked Sendable {
     /// may be waiting for the task.
     var isBegunInTurn: Bool { ReentrancyMark.isBegunInside(group) || ReentrancyMark.isBegunInside(step) }
 
-    func inStep<Value>(
+    func inStep(
         isolation: isolated (any Actor)? = #isolation,
-        _ body: nonisolated(nonsending) () async throws -> Value
-    ) async rethrows -> Value {
+        _ body: nonisolated(nonsending) () async throws -> Void
+    ) async rethrows {
         try await ReentrancyMark.inTask(of: ReentrancyMark.innermost.with(step), isolation: isolation, body)
     }
 
-    /// As ``inStep(isolation:_:)``, in a task that is never cancelled, which runs on the caller's stack until it first suspends.
-    /// Priority and task-local values are the caller's.
-    func inShieldedStep<Value: Sendable>(
-        _ body: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        let holders = ReentrancyMark.innermost.with(step)
-        return try await Task.immediate { try await ReentrancyMark.inTask(of: holders) { try await body() } }
-            .value
-    }
+    /// A mark for a task that runs a step.
+    func stepOfNewTask() -> ReentrancyMark { ReentrancyMark(ofNewTask: ReentrancyMark.innermost.with(step)) }
 
     func inStepNow<Value>(_ body: () throws -> Value) rethrows -> Value {
         try ReentrancyMark.onThread(of: step, body)

@@ -1,6 +1,7 @@
 // UndoStep.swift - a step of an undo stack, and the changes in it.
 
 internal import CompositeOperationsBasics
+@_spi(Faces) internal import Runs
 
 /// Changes that are undone and redone as one.
 struct UndoStep {
@@ -62,85 +63,119 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
 }
 
 /// A change that can be undone and redone.
-class UndoAction {
+@usableFromInline class UndoAction {
     /// The target of the change: see ``UndoStack/removeAll(target:)``.
     private(set) weak var target: AnyObject?
     /// Identifies the target even while it is being deallocated, when weak references to it are nil.
     let targetID: ObjectIdentifier?
+    /// Undoes the change if the context is that of an undo, and otherwise redoes it.
+    @usableFromInline typealias Work = @Sendable (UndoAction, CommandContext) async throws -> Void
+    /// A closure, not a method: where the type of the command is known, it looks up no metadata, and needs no memory.
+    private let work: Work?
     private let instance = Instance(.undoActions)
 
-    init(_ target: AnyObject?) {
+    /// - Parameter work: nil if the change never awaits.
+    @usableFromInline init(_ target: AnyObject?, _ work: Work? = nil) {
         self.target = target
         targetID = target.map { ObjectIdentifier($0) }
+        self.work = work
     }
 
     var isSynchronous: Bool { false }
     /// Whether undoing the change leaves something behind.
     var isIrreversible: Bool { false }
-    /// Runs as a step of `turns`, as does `redo`.
+    /// Whether the change may merge with the one before.
+    var isMergeable: Bool { false }
+    /// How this change merges with `earlier`; nil if it does not. Runs user code.
+    func merge(into earlier: UndoAction) -> UndoMerge? { nil }
+    private enum Call {
+        case undo(goesOn: Bool)
+        case redo
+    }
+
+    /// Whether there is nothing to undo.
+    var hasNoEffect: Bool { false }
+
+    /// Undoes the change as a step of `turns`.
     ///
     /// - Parameter goesOn: whether the undo was attempted before, and threw.
-    nonisolated(nonsending) func undo(_ turns: Turnstile, goesOn: Bool) async throws {
-        try turns.inStepNow { try undoNow(goesOn: goesOn) }
+    /// - Returns: the task that undoes the change; nil if the change is undone.
+    func undo(_ turns: Turnstile, goesOn: Bool) throws -> Task<Void, any Error>? {
+        if isSynchronous {
+            try turns.inStepNow { try undoNow(goesOn: goesOn) }
+            return nil
+        }
+        return hasNoEffect ? nil : shieldedStep(.undo(goesOn: goesOn), turns)
     }
+
+    /// Redoes the change as a step of `turns`.
     nonisolated(nonsending) func redo(_ turns: Turnstile) async throws {
-        try turns.inStepNow { try redoNow() }
+        if isSynchronous {
+            try await takingBackPartsOfNow(turns) { try redoNow($0) }
+        } else {
+            try await shieldedStep(.redo, turns).value
+        }
     }
+
+    /// Starts the work as a step, in a task that is never cancelled. The task runs on the caller's stack until it first suspends.
+    /// Priority and task-local values are the caller's.
+    private func shieldedStep(_ call: Call, _ turns: Turnstile) -> Task<Void, any Error> {
+        guard let work else { fatalError("UndoAction: a change that awaits has no work") }
+        nonisolated(unsafe) let action = self  // nobody else uses it until the task has ended
+        let mark = turns.stepOfNewTask()
+        return mark.bound {
+            Task.immediate {
+                mark.begin()
+                defer { mark.end() }
+                switch call {
+                case .undo(let goesOn): try await work(action, .ofUndo(goesOn: goesOn))
+                case .redo: try await takingBackParts(CommandContext()) { try await work(action, $0) }
+                }
+            }
+        }
+    }
+
     /// Runs without becoming a step, as does `redoNow`.
     func undoNow(goesOn: Bool) throws { fatalError("UndoAction: this action awaits; call undo()") }
-    func redoNow() throws { fatalError("UndoAction: this action awaits; call redo()") }
+    func redoNow(_ context: CommandContext) throws {
+        fatalError("UndoAction: this action awaits; call redo()")
+    }
 }
 
 /// A change made by a command, with its proof.
-final class CommandAction<C: UndoableCommand>: UndoAction {
-    private let command: C
-    private var proof: C.Undo
+@usableFromInline final class CommandAction<C: UndoableCommand>: UndoAction {
+    @usableFromInline let command: C
+    @usableFromInline var proof: C.Undo
 
-    init(_ command: C, _ proof: C.Undo, _ target: AnyObject?) {
+    @inlinable init(_ command: C, _ proof: C.Undo, _ target: AnyObject?) {
         self.command = command
         self.proof = proof
-        super.init(target)
+        super.init(target) { action, context in
+            let action = unsafeDowncast(action, to: CommandAction<C>.self)
+            if context.isCompensating {
+                try await action.command.undo(action.proof, context)
+            } else {
+                action.proof = try await action.command.redo(action.proof, context).undo
+            }
+        }
     }
 
     override var isSynchronous: Bool { command.isSynchronous }
     override var isIrreversible: Bool { command.undoability.isIrreversible }
-
-    private func undoContext(goesOn: Bool) -> CommandContext {
-        var context = CommandContext()
-        context.isCompensating = true
-        context.goesOn = goesOn
-        return context
-    }
-
-    override nonisolated(nonsending) func undo(_ turns: Turnstile, goesOn: Bool) async throws {
-        if command.isSynchronous { return try await super.undo(turns, goesOn: goesOn) }
-        if command.undoability == .noEffect { return }
-        let (command, proof, context) = (command, proof, undoContext(goesOn: goesOn))
-        try await turns.inShieldedStep { try await command.undo(proof, context) }
-    }
+    override var hasNoEffect: Bool { command.undoability == .noEffect }
 
     override func undoNow(goesOn: Bool) throws {
-        if command.undoability == .noEffect { return }
-        try command.undoNow(proof, undoContext(goesOn: goesOn))
+        if hasNoEffect { return }
+        try command.undoNow(proof, .ofUndo(goesOn: goesOn))
     }
 
-    override nonisolated(nonsending) func redo(_ turns: Turnstile) async throws {
-        let (command, proof) = (command, proof)
-        if command.isSynchronous {
-            self.proof = try await takingBackPartsOfNow(turns) { try command.redoNow(proof, $0) }.undo
-            return
-        }
-        self.proof = try await turns.inShieldedStep {
-            try await takingBackParts(CommandContext()) { try await command.redo(proof, $0) }
-        }.undo
+    override func redoNow(_ context: CommandContext) throws {
+        proof = try command.redoNow(proof, context).undo
     }
 
-    override func redoNow() throws {
-        proof = try leavingParts(.unasked()) { try command.redoNow(proof, $0) }.undo
-    }
+    override var isMergeable: Bool { command.isMergeable }
 
-    /// How this change merges with `earlier`; nil if it does not.
-    func merge(into earlier: UndoAction) -> UndoMerge? {
+    override func merge(into earlier: UndoAction) -> UndoMerge? {
         if !command.isMergeable { return nil }
         return (command as? any MergeableCommand).flatMap { merge($0, into: earlier) }
     }
@@ -172,10 +207,18 @@ final class ClosureAction: UndoAction {
 
     override var isSynchronous: Bool { true }
     override func undoNow(goesOn: Bool) throws { try takeBack() }
-    override func redoNow() throws { try again() }
+    override func redoNow(_ context: CommandContext) throws { try again() }
 }
 
 extension CommandContext {
+    /// - Parameter goesOn: whether the undo was attempted before, and threw.
+    fileprivate static func ofUndo(goesOn: Bool) -> CommandContext {
+        var context = CommandContext()
+        context.isCompensating = true
+        context.goesOn = goesOn
+        return context
+    }
+
     /// The context of work that cannot be cancelled.
     static func unasked(_ parts: FailureParts? = nil) -> CommandContext {
         var context = CommandContext()
@@ -193,7 +236,9 @@ nonisolated(nonsending) func takingBackPartsOfNow<Value>(
     let parts = FailureParts(.continueOnFailure)
     let context = CommandContext.unasked(parts)
     do { return try turns.inStepNow { try body(context) } } catch {
-        throw await turns.inStep { await takeBack(parts, after: error, context) } ?? error
+        var failure: TransactionFailure?
+        await turns.inStep { failure = await takeBack(parts, after: error, context) }
+        throw failure ?? error
     }
 }
 

@@ -515,7 +515,7 @@ public class AnyOperation: @unchecked Sendable, Identifiable, CustomStringConver
         if let place { copy.set(target: place.target, isOwn: place.isOwn, admission: place.admission) }
     }
 
-    // MARK: What the kinds of operations know
+    // MARK: Overridden by the kinds of operations
 
     /// Whether it has something to run.
     @usableFromInline

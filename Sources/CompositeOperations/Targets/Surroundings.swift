@@ -49,7 +49,7 @@ struct HeldSlot: @unchecked Sendable {
         var slot: HeldSlot { HeldSlot(ticket: ticket.takeUnretainedValue(), runs: runs) }
     }
 
-    // MARK: Of a thread
+    // MARK: Per thread
 
     /// The slots of a block that has not returned: its own, and those of its callers that are not held below it.
     private struct Frame {

@@ -239,7 +239,7 @@ package struct OperationMachine: Sendable {
         }
     }
 
-    // MARK: Do it again
+    // MARK: Redo
 
     /// Asks for a decision.
     ///

@@ -87,7 +87,7 @@ struct PlainNode: @unchecked Sendable {
         word(Offset.flags, Flags.self).initialize(to: flags)
     }
 
-    // MARK: What it says
+    // MARK: Type and flags
 
     /// The type of its block and its value.
     var type: PlainChild.Type { word(Offset.type, PlainChild.Type.self).pointee }
@@ -113,7 +113,7 @@ struct PlainNode: @unchecked Sendable {
     /// The node whose value it takes.
     var step: PlainNode { PlainNode(address: word(Offset.input, UnsafeMutableRawPointer.self).pointee) }
 
-    // MARK: Its block
+    // MARK: Block
 
     /// Takes the block of a node that no other thread can reach.
     func takeBlock<Block>(_ type: Block.Type) -> Block { word(0, Block.self).move() }
@@ -129,7 +129,7 @@ struct PlainNode: @unchecked Sendable {
     /// A copy of a block that is running.
     var copyOfBlock: AnyClosure { word(0, AnyClosure.self).pointee }
 
-    // MARK: Its object
+    // MARK: Object
 
     /// Stores the index of a child that had finished when all were taken, in place of its block.
     func finishedAt(_ index: Int) { word(0, Int.self).initialize(to: index) }

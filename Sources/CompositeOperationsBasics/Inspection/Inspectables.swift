@@ -127,7 +127,7 @@ package enum Inspectables {
 
     private static func nextNumber() -> Int { last.add(1, ordering: .relaxed).newValue }
 
-    // MARK: Keeping
+    // MARK: Registration
 
     /// Keeps an entry for an object until the object is deallocated. Called under no lock, after the caller has checked that
     /// inspection is on.

@@ -127,7 +127,7 @@ struct Problems {
         return found
     }
 
-    // MARK: Single ones
+    // MARK: Single nodes
 
     var forgotten: [Dump.Problem] {
         nodes.filter(\.isForgotten).map { node in

@@ -148,7 +148,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
                     AdoptedTasksPlace.ofAll.asUnownedTaskExecutor(), to: task_hooks_executor.self)))
     }
 
-    // MARK: - What becomes ready
+    // MARK: - Ready jobs
 
     func enqueue(_ job: consuming ExecutorJob) { append(UnownedJob(job)) }
 
@@ -413,7 +413,7 @@ final class Explorer: TaskExecutor, @unchecked Sendable {
     }
 }
 
-// MARK: - What is recorded
+// MARK: - Recording
 
 extension Explorer {
     private func record(_ next: Ready, _ choice: Int, _ count: Int) {

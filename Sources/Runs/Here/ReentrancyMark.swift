@@ -37,7 +37,8 @@ internal import Synchronization
     @usableFromInline static let local = TaskLocal<ReentrancyMark?>(wrappedValue: nil)
 
     private let holders: Holders
-    private let owner: UInt
+    /// The number of the task that has the turn; 0 until a task that was started for it has begun.
+    private let owner: Atomic<UInt>
     private let isOver = Atomic(false)
     /// The marks that the task inherited, directly or indirectly, and that were not over when this mark began. Weak, since otherwise
     /// a chain of tasks that start each other would retain them all; a mark that is not over is retained by its call.
@@ -53,12 +54,30 @@ internal import Synchronization
     @usableFromInline init(_ holders: Holders) {
         guard let task = BoundValues.task else { fatalError("ReentrancyMark: no task") }
         self.holders = holders
-        owner = task
+        owner = Atomic(task)
         inherited = Self.local.get().map { $0.inheritance(of: task) } ?? []
     }
 
+    /// Creates a mark for a task that is started in ``bound(_:)``, and that calls ``begin()`` first and ``end()`` last.
+    ///
+    /// A binding inside the task would cost three more frames that await.
+    package init(ofNewTask holders: Holders) {
+        self.holders = holders
+        owner = Atomic(0)
+        inherited = Self.local.get().map { $0.inheritance(of: 0) } ?? []
+    }
+
+    /// Calls `start`, whose tasks inherit this mark.
+    package func bound<Value>(_ start: () -> Value) -> Value { Self.local.withValue(self, operation: start) }
+
+    /// Begins the turn of the calling task.
+    package func begin() {
+        guard let task = BoundValues.task else { fatalError("ReentrancyMark: no task") }
+        owner.store(task, ordering: .relaxed)  // read by this task, and by tasks that it starts
+    }
+
     private func inheritance(of task: UInt) -> [Inherited] {
-        if owner == task { return inherited }
+        if owner.load(ordering: .relaxed) == task { return inherited }
         let former = inherited.filter { $0.mark?.isOver.load(ordering: .relaxed) == false }
         return isOver.load(ordering: .relaxed) ? former : former + [Inherited(mark: self)]
     }
@@ -67,7 +86,7 @@ internal import Synchronization
         !isOver.load(ordering: .relaxed) && holders.contains(holder)
     }
 
-    @usableFromInline func end() { isOver.store(true, ordering: .relaxed) }
+    @usableFromInline package func end() { isOver.store(true, ordering: .relaxed) }
 
     /// The holders whose turn the caller has.
     package static var innermost: Holders { call.map { Holders($0.holder) } ?? run?.holders ?? Holders() }
@@ -92,7 +111,7 @@ internal import Synchronization
 
     /// The enclosing run that may await; meaningful only if there is no enclosing ``call``.
     private static var run: ReentrancyMark? {
-        guard let current = local.get(), current.owner == BoundValues.task,
+        guard let current = local.get(), current.owner.load(ordering: .relaxed) == BoundValues.task,
             !current.isOver.load(ordering: .relaxed)
         else { return nil }
         return current

@@ -48,7 +48,7 @@ public class LoggedState {
     /// Created on demand: creating a key path takes longer than creating the state.
     final var property: AnyKeyPath { boundProperty ?? ownProperty }
 
-    // MARK: What the subclass knows of the value
+    // MARK: Overridden by subclasses
 
     var ownProperty: AnyKeyPath { fatalError("LoggedState.ownProperty: a subclass knows it") }
     /// Saves the value, in addition to values saved before.

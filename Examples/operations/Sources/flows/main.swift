@@ -26,7 +26,7 @@ let simple = operation(on: concurrentQueue()) { operation in
 simple.wait()
 print("  finished: \(simple.isFinished)")
 
-// MARK: syncOperation - the caller waits until somebody says finish
+// MARK: syncOperation - the caller waits until finish is called
 
 print("syncOperation")
 syncOperation { sync in
@@ -59,7 +59,7 @@ syncOperation { sync in
     }
 }
 
-// MARK: ... of which one is cancelled: the handler decides
+// MARK: ... one of which is cancelled: the handler decides
 
 print("transactionalOperation, one child of which is cancelled twice")
 syncOperation { sync in
@@ -78,7 +78,7 @@ syncOperation { sync in
     }
 }
 
-// MARK: cascadeOperation - one step after another, each where it belongs
+// MARK: cascadeOperation - one step after another, each on its own queue
 
 print("cascadeOperation")
 let queue1 = serialQueue("first")

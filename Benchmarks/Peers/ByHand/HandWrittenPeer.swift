@@ -9,7 +9,8 @@ extension HandWrittenPeer {
 
     static func notApplicable(_ workload: String) -> String? {
         if form(workload) != nil { return nil }
-        return Workload.isOfLibraries(workload) ? "A program by hand would not have this form." : "It schedules nothing."
+        return Workload.isOfLibraries(workload)
+            ? "A program by hand would not have this form." : "It schedules nothing."
     }
 
     static func unknown(_ workload: String) -> PeerError {

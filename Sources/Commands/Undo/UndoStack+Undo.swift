@@ -70,7 +70,7 @@ extension UndoStack {
         guard actions.allSatisfy(\.isSynchronous) else { throw CommandUsageError.notUndoable }
         try nowInTurn {
             for (index, action) in actions.enumerated() {
-                do { try leavingParts(.unasked()) { try action.redoNow($0) } } catch {
+                do { try action.redoNow() } catch {
                     if isIncomplete(error) {
                         undoFailed()
                     } else {

@@ -88,13 +88,13 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
     var isMergeable: Bool { false }
     /// How this change merges with `earlier`; nil if it does not. Runs user code.
     func merge(into earlier: UndoAction) -> UndoMerge? { nil }
+    /// Whether there is nothing to undo.
+    var hasNoEffect: Bool { false }
+
     private enum Call {
         case undo(goesOn: Bool)
         case redo
     }
-
-    /// Whether there is nothing to undo.
-    var hasNoEffect: Bool { false }
 
     /// Undoes the change as a step of `turns`.
     ///
@@ -137,6 +137,8 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
 
     /// Runs without becoming a step, as does `redoNow`.
     func undoNow(goesOn: Bool) throws { fatalError("UndoAction: this action awaits; call undo()") }
+    func redoNow() throws { try leavingParts(.unasked()) { try redoNow($0) } }
+    /// - Parameter context: collects the compensation that is registered.
     func redoNow(_ context: CommandContext) throws {
         fatalError("UndoAction: this action awaits; call redo()")
     }
@@ -207,7 +209,10 @@ final class ClosureAction: UndoAction {
 
     override var isSynchronous: Bool { true }
     override func undoNow(goesOn: Bool) throws { try takeBack() }
-    override func redoNow(_ context: CommandContext) throws { try again() }
+    override nonisolated(nonsending) func redo(_ turns: Turnstile) async throws {
+        try turns.inStepNow { try again() }
+    }
+    override func redoNow() throws { try again() }
 }
 
 extension CommandContext {

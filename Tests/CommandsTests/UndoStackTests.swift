@@ -976,6 +976,59 @@ struct UndoStackTests {
         #expect(counts.entries == [[0], [0], [1], [2], [1]][way])
     }
 
+    /// A proof that calls a closure when it is deallocated, on the main thread.
+    private final class Proof: Sendable {
+        let onEnd: @MainActor @Sendable () -> Void
+        init(_ onEnd: @escaping @MainActor @Sendable () -> Void) { self.onEnd = onEnd }
+        deinit { MainActor.assumeIsolated { [onEnd] in onEnd() } }
+    }
+
+    private struct Proving: UndoableCommand {
+        let suspends: Bool
+        let onEnd: @MainActor @Sendable () -> Void
+        func perform(_ context: CommandContext) async throws -> Performed<Proof, Proof> {
+            if suspends { await Task.yield() }
+            return Performed(Proof(onEnd), undo: Proof(onEnd))
+        }
+        func undo(_ undo: Proof, _ context: CommandContext) async throws {}
+    }
+
+    private struct ProvingNow: SynchronousUndoableCommand {
+        let onEnd: @MainActor @Sendable () -> Void
+        func perform(_ context: CommandContext) throws -> Performed<Proof, Proof> {
+            Performed(Proof(onEnd), undo: Proof(onEnd))
+        }
+        func undo(_ undo: Proof, _ context: CommandContext) throws {}
+    }
+
+    @Test(.promises("B9"), arguments: 0..<3) @MainActor
+    func `a redo releases the former proof and its output in the stack's isolation, outside the step`(
+        way: Int
+    )
+        async throws
+    {
+        for _ in 0..<50 {
+            let stack = UndoStack()
+            let answers = Log<CommandUsageError?>()
+            let isAsked = Locked(false)
+            @MainActor func ask() {
+                guard isAsked.withLock({ $0 }) else { return }
+                do { try stack.undoNow() } catch { answers.add(error as? CommandUsageError) }
+            }
+            if way == 2 {
+                _ = try await stack.perform(ProvingNow { ask() })
+            } else {
+                _ = try await stack.perform(Proving(suspends: way == 1) { ask() })
+            }
+            try await stack.undo()
+            isAsked.withLock { $0 = true }
+            try await stack.redo()
+            isAsked.withLock { $0 = false }
+            #expect(answers.entries == [.busy, .busy])
+            stack.removeAll()  // its step retains it
+        }
+    }
+
     /// Calls a closure when compared.
     private struct Key: Hashable {
         let onComparison: () -> Void

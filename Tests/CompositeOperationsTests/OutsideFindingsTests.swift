@@ -188,6 +188,41 @@ import Testing
 
     // MARK: Decisions
 
+    /// A resolver asks for another attempt after a pause while the block of a cascade still runs. When the block returns, the
+    /// steps wait for the end of the pause.
+    @Test func `steps of a block that returns during a pause start after the pause`() async throws {
+        let queue = DispatchQueue(label: "block and steps", attributes: .concurrent)
+        let (attempts, pauses) = (ManualClock(), ManualClock())
+        let resolver = COOperationResolver(backoff: .constant(.seconds(1)), redo: .awake, clock: pauses)
+        let options = OperationOptions(resolver: resolver, attemptTimeout: .seconds(1), clock: attempts)
+        let (runs, isOver) = (Count(), Locked(false))
+        let (hasBegun, mayReturn) = (Mail<Void>(), Gate())
+        let root = cascadeOperation(on: queue, options: options) { cascade in
+            for _ in 0..<3 {
+                cascade.operation(on: queue) { () -> Int in
+                    #expect(isOver.withLock { $0 })
+                    return runs.add()
+                }
+            }
+            hasBegun.send(())
+            mayReturn.wait()
+        }
+        await hasBegun.next()
+        #expect(await eventually { attempts.sleepers == 1 })
+        attempts.advance(by: .seconds(1))
+        #expect(await eventually { root.state == .delayed && pauses.sleepers == 1 })
+        mayReturn.open()
+        // The first barrier waits for the block, and the second for a step that its end has started.
+        for _ in 0..<2 {
+            await withCheckedContinuation { done in queue.async(flags: .barrier) { done.resume() } }
+        }
+        #expect(root.state == .delayed && runs.value == 0)
+        isOver.withLock { $0 = true }
+        pauses.advance(by: .seconds(1))
+        let outcome = await root.outcome
+        #expect(outcome.isFinished && runs.value == 3)
+    }
+
     private enum Late: CaseIterable {
         /// The block registers the rest while the decision is open.
         case registers

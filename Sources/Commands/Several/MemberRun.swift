@@ -288,29 +288,26 @@ struct MemberCompensation: Sendable {
                 return .failure(known.error)
             }
         }
-        guard case .retry = policy else {
+        guard case .retry(let policy, let then) = policy else {
             do { return try await attempt(context) } catch { return .failure(error) }
         }
-        return await retry(context, attempt)
+        var context = context
+        return await retry(policy, then, &context, attempt)
     }
 
     private func retry(
-        _ context: CommandContext, _ attempt: (CommandContext) async throws -> Answer
+        _ policy: RetryPolicy, _ next: TransactionOptions.Compensation, _ context: inout CommandContext,
+        _ attempt: (CommandContext) async throws -> Answer
     ) async -> Answer {
-        var context = context
-        var last: (any Error)?
-        var next = policy
-        while case .retry(let policy, let then) = next {
-            do {
-                return try await policy.run { _ in
-                    defer { context.goesOn = true }
-                    return try await attempt(context)
-                }
-            } catch { last = error }
-            next = then
+        do {
+            return try await policy.run { _ in
+                defer { context.goesOn = true }
+                return try await attempt(context)
+            }
+        } catch {
+            guard case .retry(let policy, let then) = next else { return .failure(error) }
+            return await retry(policy, then, &context, attempt)
         }
-        if let last { return .failure(last) }
-        do { return try await attempt(context) } catch { return .failure(error) }
     }
 }
 

@@ -15,6 +15,8 @@ final class Turnstile: @unchecked Sendable {
     private final class Mark: Sendable {}
 
     @exclusivity(unchecked) private(set) var isTaken = false
+    /// The objects that a step in its own task has replaced: written by that task, and taken by the call that awaits it.
+    @exclusivity(unchecked) var replaced: (any Sendable)?
     private let waiters = Guarded(WaitList())
     private let step = Mark()
     private let group = Mark()
@@ -71,6 +73,11 @@ final class Turnstile: @unchecked Sendable {
         _ body: nonisolated(nonsending) () async throws -> Void
     ) async rethrows {
         try await ReentrancyMark.inTask(of: ReentrancyMark.innermost.with(step), isolation: isolation, body)
+    }
+
+    func takeReplaced() -> (any Sendable)? {
+        defer { replaced = nil }
+        return replaced
     }
 
     /// A mark for a task that runs a step.

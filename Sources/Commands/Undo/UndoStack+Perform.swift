@@ -20,9 +20,10 @@ extension UndoStack {
         let entry = try enterOrJoin()
         if entry == .mustWait { try await waitForTurn() }
         defer { leave(entry) }
+        if isBroken { throw CommandUsageError.broken }
         var performed: Performed<C.Output, C.Undo>?
         if command.isSynchronous {
-            try await inStep { performed = try command.performNow($0) }
+            try await inSynchronousStep { performed = try command.performNow($0) }
         } else {
             try await inAwaitingStep { performed = try await command.perform($0) }
         }
@@ -36,7 +37,6 @@ extension UndoStack {
     nonisolated(nonsending) func inAwaitingStep(
         _ body: nonisolated(nonsending) (CommandContext) async throws -> Void
     ) async throws {
-        if isBroken { throw CommandUsageError.broken }
         let parts = FailureParts(.continueOnFailure)
         let context = CommandContext(parts)
         do {
@@ -51,10 +51,9 @@ extension UndoStack {
         }
     }
 
-    /// Calls `body`, which never awaits, as a step. It has no task, so it cannot be cancelled.
+    /// Calls `body`, which never awaits, as a step. Cancellation of the caller's task does not reach it.
     @usableFromInline
-    nonisolated(nonsending) func inStep(_ body: (CommandContext) throws -> Void) async throws {
-        if isBroken { throw CommandUsageError.broken }
+    nonisolated(nonsending) func inSynchronousStep(_ body: (CommandContext) throws -> Void) async throws {
         do { try await takingBackPartsOfNow(turns, body) } catch {
             if isIncomplete(error) { undoFailed() }
             throw error

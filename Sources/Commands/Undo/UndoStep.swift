@@ -68,13 +68,14 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
     private(set) weak var target: AnyObject?
     /// Identifies the target even while it is being deallocated, when weak references to it are nil.
     let targetID: ObjectIdentifier?
-    /// Undoes the change if the context is that of an undo, and otherwise redoes it.
-    @usableFromInline typealias Work = @Sendable (UndoAction, CommandContext) async throws -> Void
+    /// Undoes the change if the context is that of an undo, and otherwise redoes it. Returns the objects that a redo replaces, for the
+    /// stack's isolation to release, outside the step.
+    @usableFromInline typealias Work = @Sendable (UndoAction, CommandContext) async throws -> (any Sendable)?
     /// A closure, not a method: where the type of the command is known, it looks up no metadata, and needs no memory.
     private let work: Work?
     private let instance = Instance(.undoActions)
 
-    /// - Parameter work: nil if the change never awaits.
+    /// - Parameter work: nil for a change that is not a command's. Not called if ``isSynchronous``.
     @usableFromInline init(_ target: AnyObject?, _ work: Work? = nil) {
         self.target = target
         targetID = target.map { ObjectIdentifier($0) }
@@ -111,9 +112,10 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
     /// Redoes the change as a step of `turns`.
     nonisolated(nonsending) func redo(_ turns: Turnstile) async throws {
         if isSynchronous {
-            try await takingBackPartsOfNow(turns) { try redoNow($0) }
+            _ = try await takingBackPartsOfNow(turns) { try redoNow($0) }
         } else {
             try await shieldedStep(.redo, turns).value
+            _ = turns.takeReplaced()
         }
     }
 
@@ -128,8 +130,9 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
                 mark.begin()
                 defer { mark.end() }
                 switch call {
-                case .undo(let goesOn): try await work(action, .ofUndo(goesOn: goesOn))
-                case .redo: try await takingBackParts(CommandContext()) { try await work(action, $0) }
+                case .undo(let goesOn): _ = try await work(action, .ofUndo(goesOn: goesOn))
+                case .redo:
+                    turns.replaced = try await takingBackParts(CommandContext()) { try await work(action, $0) }
                 }
             }
         }
@@ -137,9 +140,10 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
 
     /// Runs without becoming a step, as does `redoNow`.
     func undoNow(goesOn: Bool) throws { fatalError("UndoAction: this action awaits; call undo()") }
-    func redoNow() throws { try leavingParts(.unasked()) { try redoNow($0) } }
+    func redoNow() throws { _ = try leavingParts(.unasked()) { try redoNow($0) } }
     /// - Parameter context: collects the compensation that is registered.
-    func redoNow(_ context: CommandContext) throws {
+    /// - Returns: as ``Work``.
+    func redoNow(_ context: CommandContext) throws -> (any Sendable)? {
         fatalError("UndoAction: this action awaits; call redo()")
     }
 }
@@ -156,10 +160,18 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
             let action = unsafeDowncast(action, to: CommandAction<C>.self)
             if context.isCompensating {
                 try await action.command.undo(action.proof, context)
-            } else {
-                action.proof = try await action.command.redo(action.proof, context).undo
+                return nil
             }
+            return action.replaceProof(by: try await action.command.redo(action.proof, context))
         }
+    }
+
+    /// - Returns: the objects that are replaced; nil if there are none.
+    @inlinable func replaceProof(by redone: Performed<C.Output, C.Undo>) -> (any Sendable)? {
+        let holdsNone = _isPOD(C.Output.self) && _isPOD(C.Undo.self)
+        let replaced: (any Sendable)? = holdsNone ? nil : Performed(redone.output, undo: proof)
+        proof = redone.undo
+        return replaced
     }
 
     override var isSynchronous: Bool { command.isSynchronous }
@@ -171,8 +183,8 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
         try command.undoNow(proof, .ofUndo(goesOn: goesOn))
     }
 
-    override func redoNow(_ context: CommandContext) throws {
-        proof = try command.redoNow(proof, context).undo
+    override func redoNow(_ context: CommandContext) throws -> (any Sendable)? {
+        replaceProof(by: try command.redoNow(proof, context))
     }
 
     override var isMergeable: Bool { command.isMergeable }

@@ -9,8 +9,8 @@ internal import Synchronization
 /// this module starts for it and awaits. The mark is void once its turn is over: from then on another task may have the number of its
 /// owner.
 ///
-/// Public under an SPI, and partly inlinable, for the reason given at ``Guarded``: a generic awaiting call takes a sixth of the time
-/// of an undo.
+/// Public under an SPI, and partly inlinable, for the reason given at ``Guarded``: each frame of a generic call that awaits allocates
+/// for every value of unknown size.
 @_spi(Faces) public final class ReentrancyMark: Sendable {
     /// An object that grants turns.
     public typealias Holder = any AnyObject & Sendable
@@ -40,7 +40,7 @@ internal import Synchronization
     /// The number of the task that has the turn; 0 until a task that was started for it has begun.
     private let owner: Atomic<UInt>
     private let isOver = Atomic(false)
-    /// The marks that the task inherited, directly or indirectly, and that were not over when this mark began. Weak, since otherwise
+    /// The marks that the task inherited, directly or indirectly, and that were not over when this mark was made. Weak, since otherwise
     /// a chain of tasks that start each other would retain them all; a mark that is not over is retained by its call.
     private let inherited: [Inherited]
 

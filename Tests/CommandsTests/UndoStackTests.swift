@@ -2,6 +2,7 @@
 
 import Commands
 import CompositeOperationsTestSupport
+import Dispatch
 import PropertyTesting
 import PropertyTestingSupport
 import Testing
@@ -974,6 +975,29 @@ struct UndoStackTests {
             }
         }
         #expect(counts.entries == [[0], [0], [1], [2], [1]][way])
+    }
+
+    @Test(.promises("B9")) @MainActor func `the work of a command leaves the stack's actor`() async throws {
+        let key = DispatchSpecificKey<Bool>()
+        DispatchQueue.main.setSpecific(key: key, value: true)
+        defer { DispatchQueue.main.setSpecific(key: key, value: nil) }
+        await Task { @MainActor in }.value
+        @Sendable func isOnMain() -> Bool { DispatchQueue.getSpecific(key: key) == true }
+        #expect(isOnMain())
+        let answers = Log<Bool>()
+        let stack = UndoStack()
+        try await stack.perform(
+            UndoableClosure { (_: CommandContext) in
+                answers.add(isOnMain())
+            } undo: { _ in
+                answers.add(isOnMain())
+            })
+        #expect(isOnMain())
+        try await stack.undo()
+        #expect(isOnMain())
+        try await stack.redo()
+        #expect(isOnMain())
+        #expect(answers.entries == [false, false, false])
     }
 
     /// A proof that calls a closure when it is deallocated, on the main thread.

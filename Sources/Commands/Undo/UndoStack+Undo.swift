@@ -102,7 +102,9 @@ extension UndoStack {
     nonisolated(nonsending) func undo(_ last: Unfinished) async throws {
         for index in last.actions.indices.reversed() {
             let action = last.actions[index]
-            do { try await action.undo(turns, goesOn: action === last.tried)?.value } catch {
+            do {
+                try await action.undo(turns, goesOn: action === last.tried, on: #isolation)?.value
+            } catch {
                 undoFailed(last.left(from: index))
                 throw error
             }

@@ -99,14 +99,16 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
 
     /// Undoes the change as a step of `turns`.
     ///
-    /// - Parameter goesOn: whether the undo was attempted before, and threw.
+    /// - Parameters:
+    ///   - goesOn: whether the undo was attempted before, and threw.
+    ///   - actor: the caller's actor.
     /// - Returns: the task that undoes the change; nil if the change is undone.
-    func undo(_ turns: Turnstile, goesOn: Bool) throws -> Task<Void, any Error>? {
+    func undo(_ turns: Turnstile, goesOn: Bool, on actor: (any Actor)?) throws -> Task<Void, any Error>? {
         if isSynchronous {
             try turns.inStepNow { try undoNow(goesOn: goesOn) }
             return nil
         }
-        return hasNoEffect ? nil : shieldedStep(.undo(goesOn: goesOn), turns)
+        return hasNoEffect ? nil : shieldedStep(.undo(goesOn: goesOn), turns, on: actor)
     }
 
     /// Redoes the change as a step of `turns`.
@@ -114,27 +116,37 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
         if isSynchronous {
             _ = try await takingBackPartsOfNow(turns) { try redoNow($0) }
         } else {
-            try await shieldedStep(.redo, turns).value
+            try await shieldedStep(.redo, turns, on: #isolation).value
             _ = turns.takeReplaced()
         }
     }
 
-    /// Starts the work as a step, in a task that is never cancelled. The task runs on the caller's stack until it first suspends.
-    /// Priority and task-local values are the caller's.
-    private func shieldedStep(_ call: Call, _ turns: Turnstile) -> Task<Void, any Error> {
-        guard let work else { fatalError("UndoAction: a change that awaits has no work") }
+    /// Starts the work as a step, in a task that is never cancelled. Priority and task-local values are the caller's. The task runs on
+    /// the caller's stack until it first suspends, unless the caller is on an actor, which the work, having no isolation, must leave.
+    private func shieldedStep(_ call: Call, _ turns: Turnstile, on actor: (any Actor)?)
+        -> Task<Void, any Error>
+    {
         nonisolated(unsafe) let action = self  // nobody else uses it until the task has ended
         let mark = turns.stepOfNewTask()
         return mark.bound {
-            Task.immediate {
-                mark.begin()
-                defer { mark.end() }
-                switch call {
-                case .undo(let goesOn): _ = try await work(action, .ofUndo(goesOn: goesOn))
-                case .redo:
-                    turns.replaced = try await takingBackParts(CommandContext()) { try await work(action, $0) }
-                }
-            }
+            actor == nil
+                ? Task.immediate { try await action.doWork(call, turns, mark) }
+                : Task { try await action.doWork(call, turns, mark) }
+        }
+    }
+
+    @inline(__always)  // each frame of an awaiting call costs as much as a lock
+    private nonisolated(nonsending) func doWork(_ call: Call, _ turns: Turnstile, _ mark: ReentrancyMark)
+        async throws
+    {
+        guard let work else { fatalError("UndoAction: a change that awaits has no work") }
+        nonisolated(unsafe) let action = self
+        mark.begin()
+        defer { mark.end() }
+        switch call {
+        case .undo(let goesOn): _ = try await work(action, .ofUndo(goesOn: goesOn))
+        case .redo:
+            turns.replaced = try await takingBackParts(CommandContext()) { try await work(action, $0) }
         }
     }
 

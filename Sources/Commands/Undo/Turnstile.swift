@@ -10,7 +10,7 @@ internal import CompositeOperationsBasics
 
 /// Admits calls of an undo stack one at a time.
 final class Turnstile: @unchecked Sendable {
-    // Unchecked, and so is the exclusivity of `isTaken`: I2.
+    // Unchecked, and so is the exclusivity of `isTaken` (I2) and of `replaced`.
 
     private final class Mark: Sendable {}
 

@@ -37,6 +37,7 @@ extension UndoStack {
     nonisolated(nonsending) func inAwaitingStep(
         _ body: nonisolated(nonsending) (CommandContext) async throws -> Void
     ) async throws {
+        // As `takingBackParts`, whose closure would be one more frame.
         let parts = FailureParts(.continueOnFailure)
         let context = CommandContext(parts)
         do {

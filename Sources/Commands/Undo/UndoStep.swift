@@ -140,7 +140,7 @@ struct UndoActions: RandomAccessCollection, RangeReplaceableCollection {
         async throws
     {
         guard let work else { fatalError("UndoAction: a change that awaits has no work") }
-        nonisolated(unsafe) let action = self
+        nonisolated(unsafe) let action = self  // as in the caller
         mark.begin()
         defer { mark.end() }
         switch call {

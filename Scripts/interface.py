@@ -122,16 +122,16 @@ def main(arguments):
         print(line)
     if "--record" in arguments:
         if broken and "--breaking" not in arguments:
-            fail(f"{len(broken)} differences break programs; --breaking records them.")
+            fail(f"differences that break programs: {len(broken)}; --breaking records them.")
         RECORD.mkdir(exist_ok=True)
         for name, lines in found.items():
             (RECORD / f"{name}.txt").write_text("".join(f"{line}\n" for line in sorted(lines)))
         for name in recorded.keys() - found.keys():
             (RECORD / f"{name}.txt").unlink()
     elif broken:
-        fail(f"{len(broken)} differences break programs that use the libraries; they are listed above.")
+        fail(f"differences that break programs: {len(broken)}; they are listed above.")
     elif added:
-        fail(f"{len(added)} declarations are new; Scripts/interface --record records them.")
+        fail(f"new declarations: {len(added)}; Scripts/interface --record records them.")
     total = sum(len(lines) for lines in found.values())
     print(f"interface: {total} declarations of {len(found)} libraries are as recorded.")
 
